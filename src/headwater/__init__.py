@@ -1,0 +1,1 @@
+"""Headwater: a connector host that a person runs on a machine of their own."""

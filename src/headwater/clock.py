@@ -1,0 +1,71 @@
+"""Time and identity: the only room that asks the machine what time it is or for randomness."""
+
+import os
+import time
+from datetime import UTC, datetime
+
+_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+
+
+def now() -> datetime:
+    """Return the current time in UTC."""
+    return datetime.now(UTC)
+
+
+def stamp() -> str:
+    """Return the current time as RFC 3339 text with milliseconds and `Z`."""
+    return text(now())
+
+
+def text(moment: datetime) -> str:
+    """Write a moment as RFC 3339 text in UTC, with milliseconds and `Z`."""
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def parse(value: object) -> datetime | None:
+    """Read an ISO 8601 date-time, or a date taken as midnight UTC.
+
+    A time without an offset is read as UTC, because that is what its writers mean most often.
+    Return None for anything else; digits below the microsecond are dropped.
+    """
+    if not isinstance(value, str):
+        return None
+    try:
+        moment = datetime.fromisoformat(value)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+
+
+def micros(moment: datetime) -> int:
+    """Return whole microseconds since 1970-01-01T00:00:00Z."""
+    delta = moment - _EPOCH
+    return (delta.days * 86_400 + delta.seconds) * 1_000_000 + delta.microseconds
+
+
+def from_micros(value: int) -> str:
+    """Write microseconds since 1970 as RFC 3339 text."""
+    return text(datetime.fromtimestamp(value / 1_000_000, UTC))
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def monotonic() -> float:
+    """Return seconds on a clock that never goes back; only differences mean anything."""
+    return time.monotonic()
+
+
+def identifier(prefix: str) -> str:
+    """Return a new unique id such as `run_01jh…`: 48 bits of milliseconds, then 80 random bits.
+
+    Ids sort by the time they were made, and two made in one millisecond still differ (CP-146).
+    """
+    number = (time.time_ns() // 1_000_000) << 80 | int.from_bytes(os.urandom(10), "big")
+    digits = [_ALPHABET[number >> shift & 31] for shift in range(125, -1, -5)]
+    return f"{prefix}_{''.join(digits)}"
+
+
+def pause(seconds: float) -> None:
+    """Wait, in code that has nothing else to do."""
+    time.sleep(seconds)

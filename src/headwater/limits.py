@@ -1,0 +1,52 @@
+"""Every bound of the house, each with its unit in its name.
+
+A limit that is reached ends in a named refusal or a named run outcome, never in a wait without end
+or in memory without end.
+"""
+
+from typing import Final
+
+KIB: Final = 1024
+MIB: Final = 1024 * KIB
+
+# A message is one line. A record of 20 MB fits; a line of 64 MB ends the run (CP-101).
+LINE_BYTES: Final = 32 * MIB
+# JSON deeper than this is receipted (a record) or refused (any other message).
+NESTING_LEVELS: Final = 190
+
+# What the host holds before the store has it. The child waits while a batch is written.
+READ_BYTES: Final = 256 * KIB
+BATCH_BYTES: Final = 2 * MIB
+BATCH_EFFECTS: Final = 4_000
+BATCH_WAIT_SECONDS: Final = 0.25
+
+# A connector's stderr is evidence of a failure, not a log: only its end is kept.
+STDERR_TAIL_BYTES: Final = 16 * KIB
+# Free text that a connector sends for people (PROGRESS, SKIP_RESULT, DONE.error).
+TEXT_CHARACTERS: Final = 2_000
+# Gaps that one run may report, and the skips it may explain, before it is taken for broken.
+GAPS_PER_RUN: Final = 250_000
+SKIPS_PER_RUN: Final = 10_000
+KEY_BYTES: Final = 4 * KIB
+
+# Waits, and who they are for.
+IDLE_SECONDS: Final = 900.0
+RUN_SECONDS: Final = 24 * 3600.0
+STOP_SECONDS: Final = 5.0
+EXIT_SECONDS: Final = 15.0
+INTERACTION_SECONDS: Final = 300.0
+INTERACTION_MAX_SECONDS: Final = 3600.0
+BUSY_SECONDS: Final = 30.0
+
+# Files that a person writes.
+MANIFEST_BYTES: Final = 4 * MIB
+DOCUMENT_BYTES: Final = 1 * MIB
+CONFIG_BYTES: Final = 1 * MIB
+STREAMS_PER_MANIFEST: Final = 1_000
+BLOB_BYTES: Final = 2 * 1024 * MIB
+
+# Pages of a list.
+PAGE_DEFAULT: Final = 25
+PAGE_MAX: Final = 1_000
+
+MAX_SAFE_INTEGER: Final = 9_007_199_254_740_991

@@ -1,0 +1,31 @@
+"""What a connector author imports.
+
+Connector    reads START, runs one function per stream, and always ends with DONE
+StreamRun    one stream in one run: its cursor, `emit`, `save`, `progress`, `skip`, `details`
+DetailLane   the details of one parent's records, with every key accounted for
+RunContext   what the streams of a run share: options, scope, the owner to `ask`, a place for `blob`s
+Fail         raise it to end the run as failed, with a sentence for the owner
+Declined     the owner did not answer
+Misuse       the connector asked the SDK for something that would break the profile
+
+    from headwater.sdk import Connector
+
+    connector = Connector()
+
+    @connector.stream("numbers")
+    def numbers(stream):
+        for n in range(stream.cursor.get("next", 0), 100):
+            yield {"id": str(n), "square": n * n}
+        stream.save({"next": 100})
+
+    connector.run()
+
+stdout belongs to the protocol: whatever else the program prints goes to stderr.
+"""
+
+from headwater.sdk.connector import Connector
+from headwater.sdk.lanes import DetailLane
+from headwater.sdk.outcome import Declined, Fail, Misuse
+from headwater.sdk.streams import RunContext, StreamRun
+
+__all__ = ["Connector", "Declined", "DetailLane", "Fail", "Misuse", "RunContext", "StreamRun"]

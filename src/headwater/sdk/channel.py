@@ -1,0 +1,95 @@
+"""The connector's end of the pipe: stdin and stdout, and nothing else on them."""
+
+import io
+import os
+import queue
+import sys
+import threading
+from typing import Any, NoReturn
+
+import msgspec
+
+from headwater import clock
+from headwater.sdk.outcome import Declined
+from headwater.wire.messages import Interaction, InteractionResponse, Start
+
+_BUFFER_BYTES = 256 * 1024
+_FLUSH_SECONDS = 0.25
+_answers = msgspec.json.Decoder(Start | InteractionResponse).decode
+
+
+def fatal(message: str) -> NoReturn:
+    """End the process at once over a breach by the other side: text on stderr, non-zero exit."""
+    sys.stderr.write(f"connector: {message}\n")
+    sys.stderr.flush()
+    os._exit(70)
+
+
+class Channel:
+    """Reads START and answers, writes messages. Writes are buffered, and never later than a quarter second."""
+
+    def __init__(self, reading: int = 0, writing: int = 1) -> None:
+        self._in = os.fdopen(reading, "rb", closefd=False)
+        self._out = io.BufferedWriter(io.FileIO(writing, "wb", closefd=False), _BUFFER_BYTES)
+        self._waiting: queue.Queue[InteractionResponse | None] | None = None
+        self._encode = msgspec.json.Encoder().encode
+        self._flushed = clock.monotonic()
+
+    @classmethod
+    def of_process(cls) -> "Channel":
+        """Take stdout for the protocol; descriptor 1 becomes stderr, so that no print can break the run."""
+        private = os.dup(1)
+        os.dup2(2, 1)
+        sys.stdout = sys.stderr
+        return cls(0, private)
+
+    def start(self) -> Start:
+        """Wait for START. Nothing is written before it (CP-200)."""
+        line = self._in.readline()
+        if not line:
+            fatal("stdin closed before START")
+        try:
+            message = _answers(line)
+        except msgspec.DecodeError:
+            fatal("the first line is not START")
+        if not isinstance(message, Start):
+            fatal("the first line is not START")
+        threading.Thread(target=self._listen, daemon=True).start()
+        return message
+
+    def _listen(self) -> None:
+        """Give each answer to the question that waits; anything else from the host is fatal (CP-202, CP-710)."""
+        for line in self._in:
+            try:
+                message = _answers(line)
+            except msgspec.DecodeError:
+                fatal("the host sent a line that is no message")
+            waiting, self._waiting = self._waiting, None
+            if isinstance(message, Start) or waiting is None:
+                fatal(f"the host sent {type(message).__struct_config__.tag} while none was due")
+            waiting.put(message)
+        if self._waiting is not None:
+            self._waiting.put(None)
+
+    def send(self, message: Any) -> None:
+        """Write a message."""
+        self._out.write(self._encode(message) + b"\n")
+        if (moment := clock.monotonic()) - self._flushed > _FLUSH_SECONDS:
+            self._out.flush()
+            self._flushed = moment
+
+    def flush(self) -> None:
+        """Hand over everything that was written."""
+        self._out.flush()
+        self._flushed = clock.monotonic()
+
+    def ask(self, question: Interaction) -> InteractionResponse:
+        """Send a question and wait for its answer; nothing is written in between (CP-701)."""
+        waiting: queue.Queue[InteractionResponse | None] = queue.Queue()
+        self._waiting = waiting
+        self.send(question)
+        self.flush()
+        answer = waiting.get()
+        if answer is None or answer.request_id != question.request_id:
+            raise Declined("The host closed the conversation.")
+        return answer

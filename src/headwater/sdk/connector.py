@@ -1,0 +1,103 @@
+"""A connector's main: START in, one function per stream, DONE always out."""
+
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Never
+
+from headwater.manifest.declaration import Declaration
+from headwater.manifest.reading import read
+from headwater.sdk.channel import Channel
+from headwater.sdk.outcome import Cancelled, Fail
+from headwater.sdk.streams import RunContext, StreamRun
+from headwater.wire.messages import Start
+
+Collecting = Callable[[StreamRun], Iterable[Mapping[str, Any]] | None]
+
+STREAM_FAILED = "stream_collection_failed"
+
+
+class Connector:
+    """A set of stream functions and the manifest that declares them.
+
+    A function takes a `StreamRun`; it may yield records, call its methods, or both. A stream without a function
+    is written by another stream's function. `folder` is where `manifest.json` lies: the script's own by default.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        home = folder or Path(sys.argv[0]).resolve().parent
+        self.declaration: Declaration = read((home / "manifest.json").read_bytes())
+        self._functions: dict[str, Collecting] = {}
+
+    def stream(self, name: str) -> Callable[[Collecting], Collecting]:
+        """Register the function that collects a declared stream."""
+        if name not in self.declaration.streams:
+            raise KeyError(f"manifest.json declares no stream {name}")
+
+        def register(function: Collecting) -> Collecting:
+            self._functions[name] = function
+            return function
+
+        return register
+
+    def run(self) -> Never:
+        """Speak the protocol on stdin and stdout, then exit: 0 when the run succeeded, 1 otherwise (CP-211)."""
+        sys.exit(self.main(Channel.of_process()))
+
+    def main(self, channel: Channel) -> int:
+        """Run over a channel and return the exit status."""
+        start = channel.start()
+        run = RunContext(self.declaration, start, channel)
+        signal.signal(signal.SIGTERM, _cancel)
+        try:
+            status, error = self._collect(run, start)
+        except Cancelled:
+            status, error = "cancelled", None
+        except Fail as failure:
+            status, error = "failed", _described(failure)
+        except Exception as failure:  # the connector's boundary: DONE is sent whatever its code does (CP-214)
+            traceback.print_exc()
+            status, error = "failed", {"message": f"{type(failure).__name__} in the connector", "retryable": True}
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        run.send("DONE", status=status, records_emitted=run.records_emitted, error=error)
+        channel.flush()
+        return 0 if status == "succeeded" else 1
+
+    def _collect(self, run: RunContext, start: Start) -> tuple[str, dict[str, Any] | None]:
+        missing = sorted(self.declaration.required_bindings - run.bindings.keys())
+        if missing:
+            raise Fail(f"START lacks a required binding: {', '.join(missing)}", retryable=False)
+        failed = []
+        for entry in start.scope.streams:
+            function = self._functions.get(entry.name)
+            if function is not None and not self._one(run.stream(entry.name), function):
+                failed.append(entry.name)
+        if not failed:
+            return "succeeded", None
+        names = ", ".join(failed)
+        return "failed", {"message": f"Could not collect: {names}", "retryable": True, "code": STREAM_FAILED}
+
+    def _one(self, stream: StreamRun, function: Collecting) -> bool:
+        """Collect one stream; a fault of its own fails it alone, and the others go on (CP-811)."""
+        try:
+            for data in function(stream) or ():
+                stream.emit(data)
+        except Fail:
+            raise
+        except Exception as failure:  # the stream's boundary
+            traceback.print_exc()
+            stream.skip(STREAM_FAILED, f"{type(failure).__name__} in the connector")
+            return False
+        return True
+
+
+def _described(failure: Fail) -> dict[str, Any]:
+    described = {"message": failure.message, "retryable": failure.retryable, "code": failure.code}
+    described["recovery_hint"] = failure.hint
+    return {name: value for name, value in described.items() if value is not None}
+
+
+def _cancel(_signal: int, _frame: object) -> Never:
+    raise Cancelled

@@ -1,0 +1,105 @@
+"""A list-and-detail lane: every detail that a parent's records need is fetched, or is known to be missing."""
+
+from collections.abc import Iterable, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from headwater.sdk.narrowing import canonical
+from headwater.sdk.outcome import Misuse
+from headwater.wire.messages import Key
+
+if TYPE_CHECKING:
+    from headwater.sdk.streams import RunContext, StreamRun
+
+
+class DetailLane:
+    """The details of one parent in one run.
+
+    `require` each key that the parent's list names, then `emit` its record or report its `gap`. Leaving the
+    lane sends the one DETAIL_COVERAGE of this parent (CP-516). A key that is neither emitted nor a gap
+    stays unaccounted, and the host withholds the parent's checkpoint: that is what honesty costs.
+
+        with messages.details("attachments") as lane:
+            for key, url in wanted:
+                lane.require(key)
+                lane.emit(fetch(url))
+    """
+
+    def __init__(self, run: "RunContext", stream: "StreamRun", parent: str) -> None:
+        self._run, self._stream, self._parent = run, stream, parent
+        self._required: dict[str, None] = {}
+        self._hydrated: dict[str, None] = {}
+        self._gaps: dict[str, None] = {}
+
+    def __enter__(self) -> "DetailLane":
+        """Open the lane."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Report the coverage, unless the stream failed on the way."""
+        if kind is None:
+            self.close()
+
+    def require(self, *keys: Key) -> None:
+        """Name details that the parent's records need."""
+        self._required.update(dict.fromkeys(map(canonical, keys)))
+
+    def require_all(self, keys: Iterable[Key]) -> None:
+        """Name many details at once."""
+        self.require(*keys)
+
+    def emit(self, data: Mapping[str, Any], *, key: Key | None = None) -> bool:
+        """Send a detail record; it counts as fetched under its own key."""
+        key = self._stream._narrowing.key_of(data) if key is None else key  # noqa: SLF001 - one subject, two files
+        name = canonical(key)
+        if name in self._gaps:
+            raise Misuse("a detail was reported as a gap before: it cannot also be fetched")
+        self._required[name] = None
+        self._hydrated[name] = None
+        return self._stream.emit(data, key=key)
+
+    def unchanged(self, key: Key) -> None:
+        """Say that a detail was collected by an earlier run and is still the same."""
+        self._required[canonical(key)] = None
+        self._hydrated[canonical(key)] = None
+
+    def gap(
+        self,
+        key: Key,
+        reason: str,
+        *,
+        locator: Mapping[str, Any] | None = None,
+        retryable: bool = True,
+        error: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Say that a detail is missing for now; `locator` is all a later run needs to fetch it, and no secret."""
+        name = canonical(key)
+        if name in self._hydrated:
+            raise Misuse("a detail was fetched before: it cannot also be a gap")
+        self._required[name] = None
+        self._gaps[name] = None
+        self._run.send(
+            "DETAIL_GAP",
+            stream=self._stream.name,
+            parent_stream=self._parent,
+            record_key=name,
+            reason=reason,
+            retryable=retryable,
+            detail_locator=dict(locator) if locator is not None else None,
+            last_error=dict(error) if error is not None else None,
+        )
+
+    def close(self) -> None:
+        """Send this parent's coverage."""
+        self._run.send(
+            "DETAIL_COVERAGE",
+            reference_only=True,
+            stream=self._stream.name,
+            state_stream=self._parent,
+            required_keys=list(self._required),
+            hydrated_keys=list(self._hydrated),
+            gap_keys=list(self._gaps) or None,
+        )
+        self._run.channel.flush()

@@ -1,0 +1,68 @@
+"""Running a connector in a test: START in, messages out, no host."""
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from headwater.sdk.blobs import SPOOL_VARIABLE
+from headwater.sdk.streams import OPTIONS_VARIABLE
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """What a connector wrote, and how it ended."""
+
+    messages: list[dict[str, Any]]
+    exit_status: int
+    stderr: str
+
+    def records(self, stream: str) -> list[dict[str, Any]]:
+        """Return the data of a stream's records, in order."""
+        return [m["data"] for m in self.messages if m["type"] == "RECORD" and m["stream"] == stream]
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The last cursor of each stream: pass it to the next run."""
+        return {m["stream"]: m["cursor"] for m in self.messages if m["type"] == "STATE"}
+
+    @property
+    def done(self) -> dict[str, Any]:
+        """The DONE message."""
+        return self.messages[-1]
+
+
+def collect(
+    folder: Path,
+    *,
+    options: Mapping[str, Any] | None = None,
+    state: Mapping[str, Any] | None = None,
+    streams: Sequence[Mapping[str, Any] | str] = (),
+    timeout_seconds: float = 60,
+) -> Transcript:
+    """Run the connector in a folder, over all its streams or those named, and return what it wrote."""
+    manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
+    named = streams or [stream["name"] for stream in manifest["streams"]]
+    start: dict[str, Any] = {
+        "type": "START",
+        "run_id": "run_test",
+        "collection_mode": "incremental",
+        "scope": {"streams": [{"name": entry} if isinstance(entry, str) else dict(entry) for entry in named]},
+        "state": state,
+        "bindings": {name: {} for name in manifest.get("runtime_requirements", {}).get("bindings", {})},
+    }
+    with tempfile.TemporaryDirectory() as spool:
+        finished = subprocess.run(
+            [sys.executable, str(folder / "connector.py")],
+            input=json.dumps(start).encode() + b"\n",
+            capture_output=True,
+            timeout=timeout_seconds,
+            check=False,
+            env={"PATH": "/usr/bin:/bin", OPTIONS_VARIABLE: json.dumps(dict(options or {})), SPOOL_VARIABLE: spool},
+        )
+    messages = [json.loads(line) for line in finished.stdout.splitlines()]
+    return Transcript(messages, finished.returncode, finished.stderr.decode("utf-8", "replace"))

@@ -57,7 +57,7 @@ class Connector:
             status, error = "cancelled", None
         except Fail as failure:
             status, error = "failed", _described(failure)
-        except Exception as failure:  # the connector's boundary: DONE is sent whatever its code does (CP-214)
+        except Exception as failure:  # noqa: BLE001 - the run boundary: DONE is sent whatever the code does (CP-214)
             traceback.print_exc()
             status, error = "failed", {"message": f"{type(failure).__name__} in the connector", "retryable": True}
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -86,7 +86,7 @@ class Connector:
                 stream.emit(data)
         except Fail:
             raise
-        except Exception as failure:  # the stream's boundary
+        except Exception as failure:  # noqa: BLE001 - the run boundary of one stream (CP-811)
             traceback.print_exc()
             stream.skip(STREAM_FAILED, f"{type(failure).__name__} in the connector")
             return False

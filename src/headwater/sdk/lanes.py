@@ -52,7 +52,7 @@ class DetailLane:
 
     def emit(self, data: Mapping[str, Any], *, key: Key | None = None) -> bool:
         """Send a detail record; it counts as fetched under its own key."""
-        key = self._stream._narrowing.key_of(data) if key is None else key  # noqa: SLF001 - one subject, two files
+        key = self._stream.key_of(data) if key is None else key
         name = canonical(key)
         if name in self._gaps:
             raise Misuse("a detail was reported as a gap before: it cannot also be fetched")

@@ -101,6 +101,10 @@ class StreamRun:
         self.since, self.until = narrowing.since, narrowing.until
         self._narrowing = narrowing
 
+    def key_of(self, data: Mapping[str, Any]) -> Key:
+        """Return a record's key by the declared primary key."""
+        return self._narrowing.key_of(data)
+
     def emit(self, data: Mapping[str, Any], *, key: Key | None = None) -> bool:
         """Send a record. What lies outside the scope is left out; return whether the record was sent."""
         return self._record(data, key, None)
@@ -110,7 +114,7 @@ class StreamRun:
         return self._record(data, key, "delete")
 
     def _record(self, data: Mapping[str, Any], key: Key | None, op: str | None) -> bool:
-        key = self._narrowing.key_of(data) if key is None else key
+        key = self.key_of(data) if key is None else key
         if not self._narrowing.admits(key, data):
             return False
         message = {"type": "RECORD", "stream": self.name, "key": key, "data": self._narrowing.project(data)}

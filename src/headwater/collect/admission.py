@@ -1,0 +1,154 @@
+"""Admission: what a record must be before it may be stored.
+
+Order matters. Scope comes first, because the bytes of what was not asked for are not even kept in a
+receipt; then key identity, then the schema. The gate of a stream is compiled once for a run.
+"""
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from msgspec import UNSET
+
+from headwater import clock, limits
+from headwater.collect.effects import Keep, Receipt
+from headwater.manifest.declaration import Stream
+from headwater.manifest.schemas import compile_schema, explain
+from headwater.wire.decode import NotAMessage
+from headwater.wire.messages import CollectionStream, Key, Record
+
+BLOB_FIELD = "blob_ref"
+OUT_OF_SCOPE = "out_of_scope"
+
+
+def canonical_key(key: Key) -> str:
+    """Return a key as one string; a compound key is a JSON array without spaces (CORE-018)."""
+    return key if isinstance(key, str) else json.dumps(key, ensure_ascii=False, separators=(",", ":"))
+
+
+def canonical_component(value: Any) -> str | None:
+    """Return the string of one primary-key value, None where it has none: 7 and 7.0 are "7" (CORE-019)."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+class Gate:
+    """What admits the records of one stream in one run, and counts them."""
+
+    def __init__(self, stream: Stream, scope: CollectionStream) -> None:
+        self.name = stream.name
+        self.seen = 0
+        self.refused = 0
+        self._key_fields = stream.primary_key
+        self._key_field = stream.primary_key[0] if len(stream.primary_key) == 1 else None
+        self._validator = compile_schema(stream.schema) if stream.schema is not None else None
+        self._is_valid = self._validator.is_valid if self._validator else None
+        self._fields = None if scope.fields is UNSET else frozenset(scope.fields) | stream.essential_fields
+        self._resources = None if scope.resources is UNSET else frozenset(scope.resources)
+        window = None if scope.time_range is UNSET else scope.time_range
+        self._since = _edge(window and window.since)
+        self._until = _edge(window and window.until)
+        self._time_field = stream.consent_time_field
+        self._has_blobs = BLOB_FIELD in stream.fields
+        self._last_emitted_at = ""
+        narrowing = (self._fields, self._resources, self._since, self._until)
+        self.narrowed = any(part is not None for part in narrowing)
+
+    def admit(self, record: Record, data: Mapping[str, Any], line: bytes) -> Keep | Receipt:
+        """Judge one record. Raise `NotAMessage` where it is not even a RECORD (CP-115)."""
+        self.seen += 1
+        emitted_at = record.emitted_at
+        if emitted_at != self._last_emitted_at:
+            self._check_time(emitted_at)
+        key = record.key
+        name = key if type(key) is str else canonical_key(key)
+        deleting = record.op == "delete"
+        time = self._moment(data) if self._time_field is not None else None
+        if self.narrowed and not self._in_scope(name, data, time):
+            return self.refuse(OUT_OF_SCOPE, "The record lies outside the scope of the run.", None, None)
+        # The quick comparison fits nearly every record; the long one knows compound keys and numbers.
+        differs = self._key_fields and (self._key_field is None or data.get(self._key_field) != key)
+        if differs and not self._identical(key, data, deleting):
+            return self._misidentified(name, line)
+        if deleting:
+            return Keep(self.name, name, emitted_at, time, None, None)
+        if self._is_valid is not None and not self._is_valid(data):
+            return self._invalid(name, data, line)
+        if len(name) > limits.KEY_BYTES:
+            return self.refuse("key_size", f"The record's key is longer than {limits.KEY_BYTES}.", None, line)
+        text = str(record.data, "utf-8")
+        if self._has_blobs and BLOB_FIELD in data:
+            return self._with_blob(Keep(self.name, name, emitted_at, time, text, None), data[BLOB_FIELD], line)
+        return Keep(self.name, name, emitted_at, time, text, None)
+
+    def _with_blob(self, keep: Keep, reference: Any, line: bytes) -> Keep | Receipt:
+        digest = blob_digest(reference)
+        if digest is None:
+            return self.refuse("blob_ref", "The record's blob_ref does not have its shape.", keep.key, line)
+        return keep._replace(blob=digest)
+
+    def refuse(self, reason: str, message: str, key: str | None, line: bytes | None) -> Receipt:
+        """Make the receipt of a record that is refused, and count it."""
+        self.refused += 1
+        return Receipt(self.name, reason, message, key, line)
+
+    def _check_time(self, value: str) -> None:
+        if "T" not in value or clock.parse(value.replace(":60Z", ":59Z")) is None:
+            raise NotAMessage("emitted_at", "A RECORD has an emitted_at that is not an ISO 8601 time.")
+        self._last_emitted_at = value
+
+    def _moment(self, data: Mapping[str, Any]) -> int | None:
+        moment = clock.parse(data.get(self._time_field or ""))
+        return None if moment is None else clock.micros(moment)
+
+    def _in_scope(self, key: str, data: Mapping[str, Any], time: int | None) -> bool:
+        if self._resources is not None and key not in self._resources:
+            return False
+        if self._fields is not None and not self._fields.issuperset(data):
+            return False
+        if self._since is None and self._until is None:
+            return True
+        if time is None:
+            return False
+        return (self._since is None or time >= self._since) and (self._until is None or time < self._until)
+
+    def _identical(self, key: Key, data: Mapping[str, Any], deleting: bool) -> bool:
+        """Hold a key to the primary-key fields; a delete may leave out fields it does not know."""
+        parts = [key] if isinstance(key, str) else key
+        if isinstance(key, str) != (len(self._key_fields) == 1) or len(parts) != len(self._key_fields):
+            return False
+        for part, field in zip(parts, self._key_fields, strict=True):
+            if deleting and field not in data:
+                continue
+            if canonical_component(data.get(field)) != part:
+                return False
+        return True
+
+    def _misidentified(self, key: str, line: bytes) -> Receipt:
+        fields = ", ".join(self._key_fields)
+        return self.refuse("key_identity", f"The record's key differs from its primary key ({fields}).", key, line)
+
+    def _invalid(self, key: str, data: Mapping[str, Any], line: bytes) -> Receipt:
+        assert self._validator is not None
+        return self.refuse("schema", f"The record {explain(self._validator, data)}.", key, line)
+
+
+def blob_digest(reference: Any) -> str | None:
+    """Return the SHA-256 that a blob_ref names, None where it is no blob_ref (CORE-026)."""
+    if not isinstance(reference, dict):
+        return None
+    digest, size, kind = (reference.get(name) for name in ("sha256", "size_bytes", "mime_type"))
+    if not isinstance(digest, str) or len(digest) != 64 or not set(digest) <= set("0123456789abcdef"):
+        return None
+    if not isinstance(size, int) or isinstance(size, bool) or size < 0 or not isinstance(kind, str):
+        return None
+    return digest if "/" in kind and isinstance(reference.get("blob_id"), str) else None
+
+
+def _edge(value: Any) -> int | None:
+    moment: datetime | None = clock.parse(value) if isinstance(value, str) else None
+    return None if moment is None else clock.micros(moment)

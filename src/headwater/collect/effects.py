@@ -1,0 +1,82 @@
+"""What a line asks of the host. Writes go to the store in the order they came; the rest is acted on at once."""
+
+from typing import NamedTuple
+
+from headwater.wire.messages import Done, Interaction
+
+
+class Keep(NamedTuple):
+    """Store a record, or its deletion. `data` is the JSON text as it came, None for a delete.
+
+    `time` is the consent time in microseconds since 1970, where the stream declares one. `blob` is the
+    SHA-256 (hex) of the bytes that the record refers to.
+    """
+
+    stream: str
+    key: str
+    emitted_at: str
+    time: int | None
+    data: str | None
+    blob: str | None
+
+
+class Receipt(NamedTuple):
+    """Note a record that was refused. `line` holds its bytes, None where they were not asked for."""
+
+    stream: str
+    reason: str
+    message: str
+    key: str | None
+    line: bytes | None
+
+
+class Stage(NamedTuple):
+    """Stage a cursor behind the records before it; nothing is committed yet (CP-412)."""
+
+    stream: str
+    cursor: str
+
+
+class Gap(NamedTuple):
+    """Note a detail that is known to be missing. `parent` is None where the gap names none of several."""
+
+    stream: str
+    parent: str | None
+    key: str | None
+    reason: str
+    retryable: bool
+    locator: str | None
+
+
+class Tell(NamedTuple):
+    """Show the owner a line of progress."""
+
+    text: str
+    stream: str | None
+    reached: float | None
+    total: float | None
+
+
+class Ask(NamedTuple):
+    """Put a question to the owner; the connector waits."""
+
+    question: Interaction
+
+
+class Finish(NamedTuple):
+    """DONE came: close the child's input and wait for its exit."""
+
+    done: Done
+
+
+class Abort(NamedTuple):
+    """The connector broke the protocol: end its process."""
+
+    rule: str
+    message: str
+
+
+Write = Keep | Receipt | Stage | Gap
+Effect = Write | Tell | Ask | Finish | Abort
+
+WRITES = frozenset({Keep, Receipt, Stage, Gap})

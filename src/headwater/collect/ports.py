@@ -1,0 +1,140 @@
+"""What collecting needs of the world, by noun. The host fills each port with one adapter."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from headwater.collect.checkpoints import Decision
+from headwater.collect.effects import Write
+from headwater.collect.plan import RunPlan
+from headwater.collect.session import Facts
+from headwater.collect.verdict import Exit, Verdict
+from headwater.events import Event, Tally
+from headwater.wire.messages import Interaction
+
+if TYPE_CHECKING:
+    from headwater.collect.recovery import Orphan
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """The end of a run, as it is kept: verdict, fate of the checkpoints, facts, and the end of stderr."""
+
+    verdict: Verdict
+    decision: Decision
+    facts: Facts
+    stderr_tail: str = ""
+
+
+@dataclass(frozen=True)
+class Commit:
+    """What a store made of a decision. `failed` names the checkpoint whose write failed, if one did (CP-452)."""
+
+    committed: tuple[str, ...] = ()
+    failed: str | None = None
+
+
+class Ledger(Protocol):
+    """The durable side of one run. Calls come one at a time, in the order of the run, and each is atomic."""
+
+    async def begin(self, plan: RunPlan) -> None:
+        """Note that the run starts. Called once, before its process exists."""
+        ...
+
+    async def write(self, effects: Sequence[Write], *, ended: bool = False) -> Mapping[str, Tally]:
+        """Make a batch durable: records, receipts, gaps and staged cursors in one transaction.
+
+        `ended` notes with it that the connector reported its end. Return what became of each stream's records.
+        Raise `storage_failed` where nothing of the batch was kept.
+        """
+        ...
+
+    async def conclude(self, conclusion: Conclusion, *, run_id: str | None = None) -> Commit:
+        """Commit the eligible checkpoints together with a run's end, in one transaction. Called once a run.
+
+        `run_id` names an orphan; without it the run is the one that began. Where one checkpoint cannot be
+        written, keep those before it, end the run as failed, and name it.
+        """
+        ...
+
+    async def cursors(self, namespace: str) -> Mapping[str, str]:
+        """Return the committed cursors of a namespace, as JSON text by stream."""
+        ...
+
+    async def orphans(self) -> Sequence["Orphan"]:
+        """Return the runs of the instance that are marked as running."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of the store. May be called twice."""
+        ...
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Some lines of a child's stdout. `ended` says that no more will come, `truncated` that the last was cut off."""
+
+    lines: Sequence[bytes] = ()
+    ended: bool = False
+    truncated: bool = False
+
+
+class Guest(Protocol):
+    """A connector's process. One reader, one writer."""
+
+    async def read(self, timeout_seconds: float) -> Lines:
+        """Wait for lines. An empty answer that has not `ended` means that the time passed.
+
+        Raise `LineTooLong` where a line passes its bound. Unread output waits in the child's pipe.
+        """
+        ...
+
+    async def send(self, line: bytes) -> None:
+        """Write to the child's stdin; a child that is gone is not an error."""
+        ...
+
+    async def close_input(self) -> None:
+        """End the child's stdin. May be called twice."""
+        ...
+
+    async def stop(self) -> Exit:
+        """End the whole process group: asked first, forced after `limits.STOP_SECONDS`. May be called twice."""
+        ...
+
+    async def wait(self, timeout_seconds: float) -> Exit | None:
+        """Wait for the exit; None when the time passed."""
+        ...
+
+    @property
+    def stderr_tail(self) -> str:
+        """The end of what the child wrote to stderr, as text."""
+        ...
+
+
+class Respondent(Protocol):
+    """Somebody who may answer the connector's questions."""
+
+    async def answer(self, question: Interaction) -> Mapping[str, Any] | None:
+        """Return the answer's data, or None where the owner declines. Cancelled when the time is over."""
+        ...
+
+
+class Observer(Protocol):
+    """Somebody who watches. Called often; must not wait."""
+
+    def __call__(self, event: Event) -> None:
+        """Take note of an event."""
+        ...
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A finished run, for its caller."""
+
+    run_id: str
+    verdict: Verdict
+    decision: Decision
+    tallies: Mapping[str, Tally]
+    facts: Facts
+    failed_commit: str | None = None
+    stderr_tail: str = ""

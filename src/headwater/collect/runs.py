@@ -1,0 +1,266 @@
+"""The service that drives one run: a child's lines through a session into the store, under every deadline."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from msgspec import UNSET
+
+from headwater import clock, limits
+from headwater.collect.checkpoints import Decision, Withheld
+from headwater.collect.effects import WRITES, Ask, Effect, Finish, Tell, Write
+from headwater.collect.ports import Conclusion, Guest, Ledger, Observer, Outcome, Respondent
+from headwater.collect.session import Session
+from headwater.collect.verdict import Exit, Verdict
+from headwater.errors import HeadwaterError
+from headwater.events import Answered, Asked, BatchStored, Progressed, RunStarted, Tally
+from headwater.wire.encode import encode
+from headwater.wire.framing import LineTooLong
+from headwater.wire.messages import Interaction, InteractionResponse
+
+
+@dataclass(frozen=True)
+class Deadlines:
+    """How long a run may take, in seconds: without a word, and as a whole."""
+
+    idle: float = limits.IDLE_SECONDS
+    run: float = limits.RUN_SECONDS
+
+
+class Run:
+    """One run of one connector."""
+
+    def __init__(
+        self,
+        session: Session,
+        ledger: Ledger,
+        launch: Callable[[], Awaitable[Guest]],
+        *,
+        instance: str,
+        observe: Observer,
+        respondent: Respondent | None = None,
+        deadlines: Deadlines | None = None,
+    ) -> None:
+        self._session = session
+        self._ledger = ledger
+        self._launch = launch
+        self._instance = instance
+        self._observe = observe
+        self._respondent = respondent
+        self._deadlines = deadlines or Deadlines()
+        self._batch: list[Write] = []
+        self._held = 0
+        self._tallies = {name: Tally() for name in session.plan.streams}
+        self._truncated = False
+        self._secrets: set[str] = set()
+        self._cancelling = asyncio.Event()
+
+    def cancel(self) -> None:
+        """End the run as cancelled. What is stored stays; no cursor moves."""
+        self._session.cancel()
+        self._cancelling.set()
+
+    async def collect(self) -> Outcome:
+        """Run to the end and return how it ended. Raise only where no process could be started."""
+        await self._ledger.begin(self._session.plan)
+        try:
+            guest = await self._launch()
+        except HeadwaterError as error:
+            self._session.stop("not_started", error.message)
+            await self._conclude(Exit(), "")
+            raise
+        watch = asyncio.create_task(self._stop_when_cancelled(guest))
+        try:
+            await guest.send(encode(self._session.start()))
+            self._observe(RunStarted(self._session.plan.run_id, self._instance, self._session.plan.streams))
+            await self._converse(guest)
+            exit_ = await self._part(guest)
+        finally:
+            watch.cancel()
+            await guest.stop()
+        return await self._conclude(exit_, guest.stderr_tail)
+
+    # Listening.
+
+    async def _converse(self, guest: Guest) -> None:
+        """Take lines until the child is done, is gone, or has to go."""
+        started = heard = clock.monotonic()
+        ended = False
+        while not ended and not self._session.is_over:
+            left = self._time_left(started, heard)
+            if left <= 0:
+                break
+            try:
+                read = await guest.read(min(left, limits.BATCH_WAIT_SECONDS) if self._batch else left)
+            except LineTooLong:
+                self._session.stop("line_too_long", f"A line is longer than {limits.LINE_BYTES // limits.MIB} MiB.")
+                break
+            ended, self._truncated = read.ended, read.truncated
+            if read.lines:
+                await self._take(guest, read.lines)
+                heard = clock.monotonic()
+            if self._batch and (not read.lines or self._is_full):
+                await self._store()
+        await self._store()
+
+    def _time_left(self, started: float, heard: float) -> float:
+        """Return the seconds until the nearest deadline; past it, end the run with the reason."""
+        now = clock.monotonic()
+        done = self._session.done is not None
+        idle = limits.EXIT_SECONDS if done else self._deadlines.idle
+        left = min(heard + idle - now, started + self._deadlines.run - now)
+        if left > 0:
+            return left
+        if done:
+            self._session.stop("did_not_exit", f"The connector was still there {idle:g} seconds after DONE.")
+        elif heard + idle <= now:
+            self._session.stop("idle", f"The connector was silent for {idle:g} seconds.")
+        else:
+            self._session.stop("run_time", f"The run took longer than {self._deadlines.run:g} seconds.")
+        return 0
+
+    @property
+    def _is_full(self) -> bool:
+        return self._held >= limits.BATCH_BYTES or len(self._batch) >= limits.BATCH_EFFECTS
+
+    async def _take(self, guest: Guest, lines: Sequence[bytes]) -> None:
+        receive, batch = self._session.receive, self._batch
+        for line in lines:
+            effect = receive(line)
+            if effect is None:
+                continue
+            if type(effect) in WRITES:
+                batch.append(effect)  # type: ignore[arg-type]
+                self._held += len(line)
+                if self._held >= limits.BATCH_BYTES:
+                    await self._store()
+                    batch = self._batch
+            else:
+                await self._act(guest, effect)
+                batch = self._batch
+                if self._session.is_over:
+                    return
+
+    async def _act(self, guest: Guest, effect: Effect) -> None:
+        match effect:
+            case Tell(text, stream, reached, total):
+                self._observe(Progressed(self._session.plan.run_id, text, stream, reached, total))
+            case Ask(question):
+                await self._store()
+                await self._ask(guest, question)
+            case Finish():
+                await self._store(ended=True)
+                await guest.close_input()
+
+    async def _store(self, *, ended: bool = False) -> None:
+        """Make the batch durable. A store that fails ends the run, and what was in the batch was not kept."""
+        batch, self._batch, self._held = self._batch, [], 0
+        if not batch and not ended:
+            return
+        try:
+            tallies = await self._ledger.write(batch, ended=ended)
+        except HeadwaterError as error:
+            self._session.stop("storage_failed", error.message)
+            return
+        for stream, tally in tallies.items():
+            self._tallies[stream] = self._tallies.get(stream, Tally()) + tally
+        self._observe(BatchStored(self._session.plan.run_id, dict(self._tallies)))
+
+    # Asking.
+
+    async def _ask(self, guest: Guest, question: Interaction) -> None:
+        seconds = limits.INTERACTION_SECONDS if question.timeout_seconds is UNSET else float(question.timeout_seconds)
+        seconds = min(seconds, limits.INTERACTION_MAX_SECONDS)
+        self._observe(Asked(self._session.plan.run_id, question.kind, seconds))
+        asking = asyncio.create_task(self._answer(question, seconds))
+        listening = asyncio.create_task(guest.read(seconds + limits.STOP_SECONDS))
+        cancelling = asyncio.create_task(self._cancelling.wait())
+        await asyncio.wait({asking, listening, cancelling}, return_when=asyncio.FIRST_COMPLETED)
+        if listening.done() and not asking.done():
+            await _drop(asking)
+            for line in listening.result().lines:
+                self._session.receive(line)
+            if listening.result().ended and self._session.pending_question is not None:
+                self._session.stop("left_while_waiting", "The connector ended while its question was open.")
+            await _drop(cancelling)
+            return
+        await _drop(cancelling)
+        await _drop(listening)
+        if self._session.cancelled:
+            await _drop(asking)
+            return
+        response = await asking
+        self._session.answered(response)
+        await guest.send(encode(response))
+        self._observe(Answered(self._session.plan.run_id, response.status))
+
+    async def _answer(self, question: Interaction, seconds: float) -> InteractionResponse:
+        if self._respondent is None:
+            return InteractionResponse(question.request_id, "cancelled")
+        try:
+            async with asyncio.timeout(seconds):
+                data = await self._respondent.answer(question)
+        except TimeoutError:
+            return InteractionResponse(question.request_id, "timeout")
+        if data is None:
+            return InteractionResponse(question.request_id, "cancelled")
+        self._secrets.update(_texts(data))
+        return InteractionResponse(question.request_id, "success", dict(data))
+
+    # Ending.
+
+    async def _stop_when_cancelled(self, guest: Guest) -> None:
+        await self._cancelling.wait()
+        await guest.stop()
+
+    async def _part(self, guest: Guest) -> Exit:
+        """Let a child that said DONE leave by itself, and end any other."""
+        await guest.close_input()
+        if not self._session.is_over:
+            if (exit_ := await guest.wait(limits.EXIT_SECONDS)) is not None:
+                return exit_
+            seconds = f"{limits.EXIT_SECONDS:g} seconds"
+            self._session.stop("did_not_exit", f"The connector still ran {seconds} after it closed its stdout.")
+        return await guest.stop()
+
+    async def _conclude(self, exit_: Exit, stderr_tail: str) -> Outcome:
+        session = self._session
+        verdict, decision = session.end(exit_, truncated=self._truncated)
+        stderr_tail = self._scrub(stderr_tail)
+        commit = await self._ledger.conclude(Conclusion(verdict, decision, session.facts, stderr_tail))
+        if commit.failed is not None:
+            verdict = Verdict("failed", "checkpoint_write_failed", f"The cursor of {commit.failed} was not written.")
+            decision = _partly(decision, commit.committed, commit.failed)
+        return Outcome(session.plan.run_id, verdict, decision, self._tallies, session.facts, commit.failed, stderr_tail)
+
+    def _scrub(self, text: str) -> str:
+        """Leave the owner's answers out of what is kept (CP-711)."""
+        for secret in sorted(self._secrets, key=len, reverse=True):
+            text = text.replace(secret, "[removed]")
+        return text
+
+
+def _partly(decision: Decision, committed: tuple[str, ...], failed: str) -> Decision:
+    missed = [stream for stream in decision.committed if stream not in committed]
+    reasons = [
+        Withheld(stream, "write_failed", "Its cursor could not be written.")
+        if stream == failed
+        else Withheld(stream, "not_reached", "The run failed before its cursor was written.")
+        for stream in missed
+    ]
+    return replace(decision, committed=committed, withheld=(*decision.withheld, *reasons))
+
+
+def _texts(value: Any) -> set[str]:
+    """Return every text of an answer that is long enough to be looked for."""
+    if isinstance(value, dict):
+        return {text for item in value.values() for text in _texts(item)}
+    if isinstance(value, list):
+        return {text for item in value for text in _texts(item)}
+    return {value} if isinstance(value, str) and len(value) >= 4 else set()
+
+
+async def _drop(task: "asyncio.Task[Any]") -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)

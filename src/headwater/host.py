@@ -1,0 +1,245 @@
+"""The host: the one place that chooses adapters and joins them to the verbs. Every face calls this.
+
+Modules that only collecting needs are imported when it starts, so that looking at what is stored stays quick.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headwater import clock
+from headwater.errors import refuse
+from headwater.settings import Settings
+
+if TYPE_CHECKING:
+    from headwater.catalog.folders import Catalog, ConnectorFolder
+    from headwater.catalog.instances import Instance, Instances
+    from headwater.collect.plan import Authority
+    from headwater.collect.ports import Guest, Ledger, Observer, Outcome, Respondent
+    from headwater.collect.recovery import Recovered
+    from headwater.collect.runs import Deadlines, Run
+    from headwater.manifest.declaration import Declaration
+    from headwater.store.sqlite.reading import Reader
+    from headwater.wire.messages import CollectionMode, CollectionScope
+
+ADHOC = "adhoc"
+
+
+@dataclass(frozen=True)
+class Program:
+    """A connector that is ready to be started: what it declares and the command that runs it."""
+
+    declaration: Declaration
+    command: Sequence[str]
+    connector: str
+    instance: str
+    folder: Path | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    environment: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class CollectRequest:
+    """What to collect. Without `scope` and `streams` it is every stream the connector declares."""
+
+    program: Program
+    scope: CollectionScope | None = None
+    streams: Sequence[str] = ()
+    mode: CollectionMode | None = None
+    authority: Authority | None = None
+    deadlines: Deadlines | None = None
+
+
+class Host:
+    """One Headwater on one machine."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+
+    # What can be run.
+
+    @property
+    def catalog(self) -> Catalog:
+        """The connectors of this machine."""
+        from headwater.catalog.folders import Catalog
+
+        return Catalog(self.settings.connectors_dir)
+
+    @property
+    def instances(self) -> Instances:
+        """The instances that were set up."""
+        from headwater.catalog.instances import Instances
+
+        return Instances(self.settings.collect_path)
+
+    def set_up(self, name: str, settings: Sequence[str], folder: Path | None = None) -> Instance:
+        """Make an instance from `option=value` texts, over what is remembered of it, and remember it.
+
+        Raise `invalid_options` with every fault; nothing is remembered then.
+        """
+        from headwater.catalog.instances import Instance, valid_name
+        from headwater.manifest.faults import refusal
+
+        known = self.instances.all().get(valid_name(name), Instance(name))
+        instance = replace(known, folder=folder.resolve()) if folder is not None else known
+        package = self._folder_of(instance).package
+        options = dict(instance.options)
+        for setting in settings:
+            key, equals, value = setting.partition("=")
+            if not equals:
+                raise refuse("invalid_input", "--set takes option=value.")
+            options[key] = (
+                str(Path(value).expanduser().absolute()) if key in package.paths else package.typed(key, value)
+            )
+        if faults := package.option_faults(options):
+            raise refusal("invalid_options", "The options do not fit; nothing was started.", faults)
+        instance = replace(instance, options=options)
+        if instance != known or name not in self.instances.all():
+            self.instances.add(instance)
+        return instance
+
+    def program(self, instance: Instance) -> Program:
+        """Return the program of an instance."""
+        folder = self._folder_of(instance)
+        connector, _, name = instance.name.partition("/")
+        package = folder.package
+        options, environment = dict(instance.options), package.environment
+        return Program(folder.declaration, package.command, connector, name, folder.path, options, environment)
+
+    def program_of(self, manifest: bytes, command: Sequence[str]) -> Program:
+        """Return an ad hoc program: any command that speaks the profile, under a manifest."""
+        from headwater.manifest.reading import read
+
+        declaration = read(manifest)
+        return Program(declaration, command, declaration.short_name, ADHOC)
+
+    def _folder_of(self, instance: Instance) -> ConnectorFolder:
+        from headwater.catalog.folders import folder_at
+
+        return folder_at(instance.folder) if instance.folder is not None else self.catalog.find(instance.connector)
+
+    # Collecting.
+
+    async def collect(
+        self,
+        request: CollectRequest,
+        *,
+        observe: Observer,
+        respondent: Respondent | None = None,
+        started: Callable[[Run], None] = lambda _run: None,
+        recovered: Callable[[Recovered], None] = lambda _orphan: None,
+    ) -> Outcome:
+        """Run once and return how it ended. `started` gets the run, to cancel it; `recovered` each settled orphan.
+
+        Raise before anything is started where the manifest, the scope, the options or a binding do not fit, and
+        `run_active` where the instance is being collected already.
+        """
+        from headwater.collect.plan import PROACTIVE, RunPlan, match_bindings, plan_mode, plan_scope
+        from headwater.collect.recovery import recover
+        from headwater.collect.runs import Run
+        from headwater.collect.session import Session
+
+        program = request.program
+        declaration = program.declaration
+        scope = plan_scope(declaration, request.scope, request.streams)
+        mode = plan_mode(declaration, scope, request.mode)
+        bindings = match_bindings(declaration, _offered(respondent))
+        authority = request.authority or PROACTIVE
+        run_id = clock.identifier("run")
+        with self._alone(program), self._spool(run_id) as spool:
+            ledger = self._ledger(program, spool)
+            try:
+                for orphan in await recover(ledger):
+                    recovered(orphan)
+                state = await _state(ledger, authority, mode)
+                plan = RunPlan(run_id, declaration, scope, mode, authority, state, bindings)
+                run = Run(
+                    Session(plan),
+                    ledger,
+                    _launcher(program, spool),
+                    instance=f"{program.connector}/{program.instance}",
+                    observe=observe,
+                    respondent=respondent,
+                    deadlines=request.deadlines,
+                )
+                started(run)
+                return await run.collect()
+            finally:
+                await ledger.close()
+
+    @contextmanager
+    def _alone(self, program: Program) -> Iterator[None]:
+        """Hold the instance's lock: its cursors have one writer."""
+        from headwater.store.locks import exclusive
+
+        self.settings.state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with exclusive(self.settings.locks_dir / f"{program.connector}--{program.instance}.lock"):
+            yield
+
+    @contextmanager
+    def _spool(self, run_id: str) -> Iterator[Path]:
+        spool = self.settings.spool_dir / run_id
+        spool.mkdir(parents=True, mode=0o700)
+        yield spool
+
+    def _ledger(self, program: Program, spool: Path) -> Ledger:
+        from headwater.store.blobs import BlobFolder
+        from headwater.store.sqlite.database import open_database
+        from headwater.store.sqlite.ledger import InstanceName, SqliteLedger
+
+        connection = open_database(self.settings.database_path)
+        name = InstanceName(program.declaration.connector_id, program.connector, program.instance)
+        return SqliteLedger(connection, name, BlobFolder(self.settings.blobs_dir, spool))
+
+    # Looking.
+
+    @contextmanager
+    def reading(self) -> Iterator[Reader]:
+        """Open the store for looking at it."""
+        from headwater.store.sqlite.database import open_database
+        from headwater.store.sqlite.reading import Reader
+
+        connection = open_database(self.settings.database_path, readonly=True)
+        try:
+            yield Reader(connection)
+        finally:
+            connection.close()
+
+
+def _offered(respondent: Respondent | None) -> dict[str, dict[str, Any]]:
+    """Return the bindings this host offers: `interactive` only where questions will be answered (CP-057)."""
+    offered: dict[str, dict[str, Any]] = {"network": {}, "filesystem": {}, "loopback_listen": {}}
+    return {**offered, "interactive": {}} if respondent is not None else offered
+
+
+async def _state(ledger: Ledger, authority: Authority, mode: str) -> Mapping[str, str] | None:
+    """Return the cursors that START carries, None for a first, single-use or full-refresh run (CP-403, CP-405)."""
+    if authority.namespace is None or mode == "full_refresh":
+        return None
+    return await ledger.cursors(authority.namespace) or None
+
+
+def _launcher(program: Program, spool: Path) -> Callable[[], Awaitable[Guest]]:
+    import sys
+
+    import msgspec
+
+    from headwater.process.child import Child
+    from headwater.process.environment import child_environment
+    from headwater.sdk.blobs import SPOOL_VARIABLE
+    from headwater.sdk.streams import OPTIONS_VARIABLE
+
+    command = list(program.command)
+    if program.folder is not None and command[0] == "python":
+        command[0] = sys.executable
+    ours = {OPTIONS_VARIABLE: msgspec.json.encode(program.options).decode(), SPOOL_VARIABLE: str(spool)}
+
+    async def launch() -> Guest:
+        environment = child_environment(ours, program.environment)
+        return await Child.spawn(command, folder=program.folder, environment=environment)
+
+    return launch

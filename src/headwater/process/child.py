@@ -1,0 +1,217 @@
+"""A connector's process, read without a buffer of ours: what the host does not take waits in the pipe."""
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from headwater import limits
+from headwater.collect.ports import Lines
+from headwater.collect.verdict import Exit
+from headwater.errors import refuse
+from headwater.wire.framing import Framer
+
+_PIPE_BYTES = 1 << 20
+_SET_PIPE_SIZE = 1031  # F_SETPIPE_SZ of Linux; Python 3.11's fcntl has no name for it on every build
+
+
+class Child:
+    """One child process and its three pipes."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        self._process = process
+        self._stdin, self._stdout, self._stderr = process.stdin, process.stdout, process.stderr
+        for pipe in (self._stdin, self._stdout, self._stderr):
+            os.set_blocking(pipe.fileno(), False)
+        self._framer = Framer()
+        self._tail = bytearray()
+        self._exited = asyncio.Event()
+        self._watch: asyncio.Task[None] | None = None
+        self._drain: asyncio.Task[None] | None = None
+
+    @classmethod
+    async def spawn(cls, command: Sequence[str], *, folder: Path | None, environment: Mapping[str, str]) -> "Child":
+        """Start a program in a process group of its own, or raise `connector_unavailable`."""
+        program = _find(command[0], folder, environment)
+        try:
+            process = subprocess.Popen(
+                [*_dying_with_parent(), program, *command[1:]],
+                cwd=folder,
+                env=dict(environment),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            raise refuse("connector_unavailable", safe="Nothing was changed.") from error
+        child = cls(process)
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(child._stdout.fileno(), _SET_PIPE_SIZE, _PIPE_BYTES)
+        child._watch = asyncio.create_task(child._await_exit())
+        child._drain = asyncio.create_task(child._drain_stderr())
+        return child
+
+    async def read(self, timeout_seconds: float) -> Lines:
+        """Return the next lines. See `Guest.read`."""
+        descriptor = self._stdout.fileno()
+        while True:
+            try:
+                chunk = os.read(descriptor, limits.READ_BYTES)
+            except BlockingIOError:
+                if self._exited.is_set():
+                    return Lines(ended=True, truncated=self._framer.unfinished)
+                if not await self._readable(descriptor, timeout_seconds):
+                    return Lines()
+                continue
+            if not chunk:
+                return Lines(ended=True, truncated=self._framer.unfinished)
+            if lines := self._framer.feed(chunk):
+                return Lines(lines)
+
+    async def _readable(self, descriptor: int, timeout_seconds: float) -> bool:
+        """Wait until there is something to read or the process is gone; False when the time passed."""
+        loop = asyncio.get_running_loop()
+        ready = asyncio.Event()
+        loop.add_reader(descriptor, ready.set)
+        waits = [asyncio.ensure_future(ready.wait()), asyncio.ensure_future(self._exited.wait())]
+        try:
+            done, _ = await asyncio.wait(waits, timeout=timeout_seconds, return_when=asyncio.FIRST_COMPLETED)
+            return bool(done)
+        finally:
+            loop.remove_reader(descriptor)
+            for wait in waits:
+                wait.cancel()
+
+    async def send(self, line: bytes) -> None:
+        """Write to stdin. See `Guest.send`."""
+        loop = asyncio.get_running_loop()
+        rest = memoryview(line)
+        while rest and not self._stdin.closed:
+            try:
+                rest = rest[os.write(self._stdin.fileno(), rest) :]
+            except BlockingIOError:
+                await self._writable(loop)
+            except OSError:
+                return
+
+    async def _writable(self, loop: asyncio.AbstractEventLoop) -> None:
+        ready = asyncio.Event()
+        loop.add_writer(self._stdin.fileno(), ready.set)
+        try:
+            async with asyncio.timeout(limits.STOP_SECONDS):
+                await ready.wait()
+        except TimeoutError:
+            if self._exited.is_set():
+                self._stdin.close()
+        finally:
+            if not self._stdin.closed:
+                loop.remove_writer(self._stdin.fileno())
+
+    async def close_input(self) -> None:
+        """End stdin. See `Guest.close_input`."""
+        with contextlib.suppress(OSError):
+            self._stdin.close()
+
+    async def wait(self, timeout_seconds: float) -> Exit | None:
+        """Wait for the exit. See `Guest.wait`."""
+        try:
+            async with asyncio.timeout(timeout_seconds):
+                await self._exited.wait()
+        except TimeoutError:
+            return None
+        return self._exit
+
+    async def stop(self) -> Exit:
+        """End the process group. See `Guest.stop`."""
+        await self.close_input()
+        if not self._exited.is_set():
+            self._signal(signal.SIGTERM)
+            if await self.wait(limits.STOP_SECONDS) is None:
+                self._signal(signal.SIGKILL)
+                await self._exited.wait()
+        self._signal(signal.SIGKILL)  # whatever the child left behind in its group
+        for task in (self._watch, self._drain):
+            if task is not None:
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+        self._stdout.close()
+        self._stderr.close()
+        return self._exit
+
+    @property
+    def stderr_tail(self) -> str:
+        """The end of stderr. See `Guest.stderr_tail`."""
+        return self._tail.decode("utf-8", "replace")
+
+    @property
+    def _exit(self) -> Exit:
+        code = self._process.returncode
+        return Exit(signal=-code) if code is not None and code < 0 else Exit(code)
+
+    def _signal(self, number: int) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, number)
+
+    async def _await_exit(self) -> None:
+        if not hasattr(os, "pidfd_open"):
+            await asyncio.to_thread(self._process.wait)
+            self._exited.set()
+            return
+        descriptor = os.pidfd_open(self._process.pid)
+        try:
+            await _ready(descriptor)
+        finally:
+            os.close(descriptor)
+        self._process.wait()
+        self._exited.set()
+
+    async def _drain_stderr(self) -> None:
+        """Read stderr for ever, so that a flood never blocks the child, and keep its end."""
+        while True:
+            await _ready(self._stderr.fileno())
+            try:
+                chunk = os.read(self._stderr.fileno(), limits.READ_BYTES)
+            except BlockingIOError:
+                continue
+            if not chunk:
+                return
+            self._tail += chunk
+            del self._tail[: -limits.STDERR_TAIL_BYTES]
+
+
+async def _ready(descriptor: int) -> None:
+    loop = asyncio.get_running_loop()
+    ready = asyncio.Event()
+    loop.add_reader(descriptor, ready.set)
+    try:
+        await ready.wait()
+    finally:
+        loop.remove_reader(descriptor)
+
+
+def _find(name: str, folder: Path | None, environment: Mapping[str, str]) -> str:
+    """Return the program that a command's first word names; a relative path is one of the connector's folder."""
+    if "/" in name and folder is not None:
+        name = str(folder / name)
+    found = shutil.which(name, path=environment.get("PATH", os.defpath))
+    if found is None:
+        message = "The connector's program was not found, or may not be run."
+        raise refuse("connector_unavailable", message, safe="Nothing was changed.")
+    return found
+
+
+def _dying_with_parent() -> list[str]:
+    """Return the words that make a program die with this process, where the system has them."""
+    setpriv = shutil.which("setpriv") if sys.platform == "linux" else None
+    return [setpriv, "--pdeathsig", "KILL", "--"] if setpriv else []

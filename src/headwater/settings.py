@@ -1,0 +1,69 @@
+"""Where things are kept, read once from the command line and the environment."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from headwater.errors import refuse
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The paths of one Headwater. Nothing is searched for in the working directory."""
+
+    config_path: Path
+    state_dir: Path
+
+    @property
+    def collect_path(self) -> Path:
+        """What collecting adds to each instance: `collect.toml`, beside the configuration."""
+        return self.config_path.with_name("collect.toml")
+
+    @property
+    def database_path(self) -> Path:
+        """The one database."""
+        return self.state_dir / "headwater.db"
+
+    @property
+    def blobs_dir(self) -> Path:
+        """The bytes that records refer to, by SHA-256."""
+        return self.state_dir / "blobs"
+
+    @property
+    def spool_dir(self) -> Path:
+        """Where running connectors leave bytes, a folder a run."""
+        return self.state_dir / "spool"
+
+    @property
+    def locks_dir(self) -> Path:
+        """One lock file an instance."""
+        return self.state_dir / "locks"
+
+    @property
+    def connectors_dir(self) -> Path:
+        """Connectors that were added by the person."""
+        return self.state_dir / "connectors"
+
+
+def resolve(config: str | None, state_dir: str | None, environment: Mapping[str, str] | None = None) -> Settings:
+    """Choose the paths: the flag, then the XDG directory, then the default below HOME (CLI-051, CLI-054).
+
+    With both flags given no variable is read. An XDG variable counts only when it is absolute (CLI-052).
+    """
+    variables = os.environ if environment is None else environment
+    config_path = Path(config).absolute() if config else _below(variables, "XDG_CONFIG_HOME", ".config") / "config.toml"
+    state_path = Path(state_dir).absolute() if state_dir else _below(variables, "XDG_STATE_HOME", ".local/state")
+    return Settings(config_path, state_path)
+
+
+def _below(variables: Mapping[str, str], name: str, fallback: str) -> Path:
+    if Path(variables.get(name, "")).is_absolute():
+        return Path(variables[name]) / "headwater"
+    if Path(variables.get("HOME", "")).is_absolute():
+        return Path(variables["HOME"]) / fallback / "headwater"
+    raise refuse(
+        "invalid_configuration",
+        f"Neither a flag nor {name} nor HOME says where to keep things.",
+        configuration_rule="config_path_unresolved",
+    )

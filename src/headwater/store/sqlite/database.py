@@ -1,0 +1,124 @@
+"""Opening the database: private, WAL, fully synchronous, migrated forward, and never from an unsafe SQLite."""
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import apsw
+
+from headwater import limits
+from headwater.errors import refuse
+
+_HERE = Path(__file__).parent
+_OLDEST_SQLITE: Final = (3, 51, 3)  # older ones can corrupt a WAL file that several processes use
+_PRAGMAS: Final = (
+    "journal_mode = WAL",
+    "synchronous = FULL",
+    "foreign_keys = ON",
+    "cache_size = -32768",
+    "wal_autocheckpoint = 4000",
+    "temp_store = MEMORY",
+    "trusted_schema = OFF",
+)
+
+
+@cache
+def queries() -> Mapping[str, str]:
+    """Return every statement of `queries.sql` by its name."""
+    text = (_HERE / "queries.sql").read_text(encoding="utf-8")
+    found = re.findall(r"^-- name: (\w+)\n(.*?)(?=^-- name: |\Z)", text, re.MULTILINE | re.DOTALL)
+    return {name: body.strip() for name, body in found}
+
+
+@cache
+def migrations() -> tuple[tuple[int, str], ...]:
+    """Return the numbered migrations, in order."""
+    files = sorted((_HERE / "migrations").glob("[0-9]*.sql"))
+    return tuple((int(file.name[:4]), file.read_text(encoding="utf-8")) for file in files)
+
+
+def open_database(path: Path, *, readonly: bool = False) -> apsw.Connection:
+    """Open the store's database; create and migrate it unless `readonly`.
+
+    Raise `metadata_schema_newer` for a database of a later release, `metadata_unavailable` where it
+    cannot be opened or is no database of ours.
+    """
+    if tuple(int(part) for part in apsw.sqlite_lib_version().split(".")) < _OLDEST_SQLITE:
+        raise refuse("metadata_unavailable", "The SQLite library is too old to be safe; reinstall Headwater.")
+    if readonly and not path.exists():
+        raise refuse("metadata_unavailable", "Nothing has been collected yet.", command="headwater demo")
+    flags = apsw.SQLITE_OPEN_READWRITE | (0 if readonly else apsw.SQLITE_OPEN_CREATE)
+    try:
+        connection = apsw.Connection(str(path), flags=flags)
+        connection.set_busy_timeout(int(limits.BUSY_SECONDS * 1000))
+        for pragma in _PRAGMAS:
+            connection.execute(f"PRAGMA {pragma}")
+        if not readonly:
+            path.chmod(0o600)
+        _migrate(connection, readonly=readonly)
+        if readonly:
+            connection.execute("PRAGMA query_only = ON")
+    except apsw.Error as error:
+        raise refuse("metadata_unavailable", _plainly(error), safe="It was left as it is.") from error
+    return connection
+
+
+def _migrate(connection: apsw.Connection, *, readonly: bool) -> None:
+    newest = migrations()[-1][0]
+    version = _version(connection)
+    if version > newest:
+        raise refuse("metadata_schema_newer", safe="It was left as it is.", store_version=str(version))
+    if version == newest:
+        return
+    if readonly:
+        raise refuse("metadata_unavailable", "The database is of an older release; collect once to bring it forward.")
+    for number, script in migrations():
+        with transaction(connection):
+            if number > _version(connection):
+                connection.execute(script)
+                connection.execute(f"PRAGMA user_version = {number}")
+
+
+def _version(connection: apsw.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").get)
+
+
+@contextmanager
+def transaction(connection: apsw.Connection) -> Iterator[None]:
+    """Hold the write lock from the start, so that what was read is still true when it is written."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
+def _plainly(error: apsw.Error) -> str:
+    match error:
+        case apsw.BusyError() | apsw.LockedError():
+            return f"The database was locked for {limits.BUSY_SECONDS:g} seconds by another program."
+        case apsw.FullError():
+            return "The disk is full."
+        case apsw.NotADBError() | apsw.CorruptError():
+            return "The file is not a sound Headwater database."
+        case apsw.ReadOnlyError() | apsw.CantOpenError() | apsw.PermissionsError():
+            return "The database cannot be opened for writing."
+        case apsw.IOError():
+            return "The disk reported an error."
+    return "The database cannot be used."
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Turn what SQLite raises while writing into `storage_failed`; nothing of the transaction was kept."""
+    try:
+        yield
+    except apsw.Error as error:
+        message = f"{_plainly(error)} The last batch was not kept."
+        raise refuse("storage_failed", message, safe="What was stored before is whole.") from error

@@ -1,0 +1,257 @@
+"""The durable side of a run, on SQLite: it fills the `Ledger` port of collecting.
+
+Every call runs on one thread of its own and is awaited, so the event loop never waits for the disk and no
+two calls meet. A batch is one transaction: what the child said between two commits is there whole or not.
+"""
+
+import asyncio
+import hashlib
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from typing import Any, ParamSpec, TypeVar
+
+import apsw
+import msgspec
+
+from headwater import clock
+from headwater.collect.effects import Gap, Keep, Receipt, Stage, Write
+from headwater.collect.plan import Authority, RunPlan
+from headwater.collect.ports import Commit, Conclusion
+from headwater.collect.recovery import Orphan
+from headwater.events import Tally
+from headwater.manifest.declaration import Stream
+from headwater.manifest.graph import CheckpointGraph
+from headwater.store.blobs import BlobFolder
+from headwater.store.sqlite.batch import StreamBatch, Writer
+from headwater.store.sqlite.database import queries, transaction, translated
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class InstanceName:
+    """An instance as the store knows it. `connector` is for people; `connector_id` decides who it is."""
+
+    connector_id: str
+    connector: str
+    name: str
+
+
+class SqliteLedger:
+    """The ledger of one instance. It owns its connection and closes it."""
+
+    def __init__(self, connection: apsw.Connection, instance: InstanceName, blobs: BlobFolder) -> None:
+        self._connection = connection
+        self._blobs = blobs
+        self._name = instance
+        self._thread = ThreadPoolExecutor(1, "store")
+        self._sql = queries()
+        self._instance = 0
+        self._run = 0
+        self._namespace = ""
+        self._writer: Writer | None = None
+
+    async def begin(self, plan: RunPlan) -> None:
+        """See `Ledger.begin`."""
+        await self._call(self._begin, plan)
+
+    async def write(self, effects: Sequence[Write], *, ended: bool = False) -> Mapping[str, Tally]:
+        """See `Ledger.write`."""
+        return await self._call(self._write, effects, ended)
+
+    async def conclude(self, conclusion: Conclusion, *, run_id: str | None = None) -> Commit:
+        """See `Ledger.conclude`."""
+        return await self._call(self._conclude, conclusion, run_id)
+
+    async def cursors(self, namespace: str) -> Mapping[str, str]:
+        """See `Ledger.cursors`."""
+        return await self._call(self._cursors, namespace)
+
+    async def orphans(self) -> Sequence[Orphan]:
+        """See `Ledger.orphans`."""
+        return await self._call(self._orphans)
+
+    async def close(self) -> None:
+        """See `Ledger.close`."""
+        await self._call(self._connection.close)
+        self._thread.shutdown(wait=False)
+        self._blobs.discard_spool()
+
+    async def _call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        def translating() -> T:
+            with translated():
+                return function(*args, **kwargs)
+
+        return await asyncio.get_running_loop().run_in_executor(self._thread, translating)
+
+    def _ask(self, query: str, *values: Any) -> Any:
+        return self._connection.execute(self._sql[query], values)
+
+    # Starting.
+
+    def _begin(self, plan: RunPlan) -> None:
+        with transaction(self._connection):
+            instance = self._known_instance() or self._add_instance()
+            self._namespace = plan.authority.namespace or ""
+            state = (plan.authority.namespace, plan.mode, clock.stamp(), _graph_text(plan.graph))
+            self._run = self._ask("add_run", plan.run_id, instance, *state).get
+            batches = {}
+            for name in plan.streams:
+                stream = plan.declaration.streams[name]
+                row = self._ask("add_stream", instance, name, stream.semantics, stream.consent_time_field).get
+                self._ask("add_run_stream", self._run, name)
+                batches[name] = StreamBatch(row, append_only=stream.semantics == "append_only")
+            for stream_name, key in self._ask("pending_gaps", instance, self._namespace):
+                if stream_name in batches:
+                    batches[stream_name].pending_gaps.add(key)
+            self._event("run.started", {"mode": plan.mode, "streams": list(plan.streams)})
+        self._writer = Writer(self._connection, self._run, batches, self._blobs)
+
+    def _known_instance(self) -> int:
+        self._instance = self._ask("find_instance", self._name.connector_id, self._name.name).get or 0
+        return self._instance
+
+    def _add_instance(self) -> int:
+        holder = self._ask("connector_named", self._name.connector).get
+        connector = self._name.connector
+        if holder not in (None, self._name.connector_id):
+            connector = f"{connector}-{_fingerprint(self._name.connector_id)}"
+        row = self._ask("add_instance", self._name.connector_id, connector, self._name.name, clock.stamp()).get
+        self._instance = row
+        return int(row)
+
+    def _cursors(self, namespace: str) -> dict[str, str]:
+        instance = self._known_instance()
+        return dict(self._ask("checkpoints_of", instance, namespace)) if instance else {}
+
+    # Writing.
+
+    def _write(self, effects: Sequence[Write], ended: bool) -> Mapping[str, Tally]:
+        assert self._writer is not None
+        tallies: defaultdict[str, Tally] = defaultdict(Tally)
+        staged: dict[str, str] = {}
+        keeps: list[Keep] = []
+        with transaction(self._connection):
+            for effect in effects:
+                kind = type(effect)
+                if kind is Keep:
+                    keeps.append(effect)  # type: ignore[arg-type]
+                elif kind is Stage:
+                    staged[effect.stream] = effect.cursor  # type: ignore[union-attr]
+                elif kind is Receipt:
+                    self._receipt(effect, tallies)  # type: ignore[arg-type]
+                else:
+                    self._gap(effect, tallies)  # type: ignore[arg-type]
+            for receipt in self._writer.store(keeps, tallies):
+                self._receipt(receipt, tallies)
+            for stream, cursor in staged.items():
+                self._ask("stage_cursor", self._run, stream, cursor)
+            for healed in self._writer.healed():
+                self._ask("heal_gap", self._instance, self._namespace, *healed, self._run)
+            for stream, tally in tallies.items():
+                self._ask("add_tally", self._run, stream, *_counts(tally))
+            if ended:
+                self._ask("note_connector_ended", self._run)
+        return tallies
+
+    def _receipt(self, receipt: Receipt, tallies: defaultdict[str, Tally]) -> None:
+        stream, reason, message, key, line = receipt
+        self._ask("add_receipt", self._run, stream, reason, message, key, line, clock.stamp())
+        tallies[stream] += Tally(rejected=1)
+
+    def _gap(self, gap: Gap, tallies: defaultdict[str, Tally]) -> None:
+        identity = gap.key if gap.key is not None else f"locator:{gap.locator}"
+        place = (self._instance, self._namespace, gap.stream, gap.parent or "", identity)
+        self._ask("note_gap", *place, gap.key, gap.locator, gap.reason, gap.retryable, self._run)
+        tallies[gap.stream] += Tally(gaps=1)
+
+    # Ending.
+
+    def _conclude(self, conclusion: Conclusion, run_id: str | None) -> Commit:
+        own = (self._run, self._namespace)
+        run, namespace = own if run_id is None else self._orphan_row(run_id)
+        verdict, decision = conclusion.verdict, conclusion.decision
+        committed: list[str] = []
+        failed: str | None = None
+        with transaction(self._connection):
+            for stream in decision.committed:
+                if not self._commit(run, namespace, stream):
+                    failed = stream
+                    break
+                committed.append(stream)
+                self._ask("add_decision", run, stream, 1, None, None, None)
+                self._event("checkpoint.committed", {"stream": stream}, run)
+            for missed in decision.committed[len(committed) :]:
+                reason = "write_failed" if missed == failed else "not_reached"
+                self._ask("add_decision", run, missed, 0, reason, "Its cursor could not be written.", None)
+            for held in decision.withheld:
+                keys = msgspec.json.encode(held.keys).decode() if held.keys else None
+                self._ask("add_decision", run, held.stream, 0, held.reason, held.message, keys)
+                self._event("checkpoint.withheld", {"stream": held.stream, "reason": held.reason}, run)
+            self._ask("drop_staged", run)
+            status, cause, message = verdict.status, verdict.cause, verdict.message
+            if failed is not None:
+                status, cause = "failed", "checkpoint_write_failed"
+                message = f"The cursor of {failed} was not written."
+            facts = msgspec.json.encode(asdict(conclusion.facts)).decode()
+            self._ask("end_run", run, status, cause, message, clock.stamp(), facts, conclusion.stderr_tail or None)
+            self._event("run.ended", {"status": status, "cause": cause}, run)
+        return Commit(tuple(committed), failed)
+
+    def _commit(self, run: int, namespace: str, stream: str) -> bool:
+        """Write one checkpoint on its own savepoint, so that one that fails costs none before it."""
+        try:
+            with self._connection:
+                self._ask("commit_checkpoint", self._instance, namespace, stream, run, clock.stamp())
+        except apsw.Error:
+            return False
+        return True
+
+    def _orphan_row(self, run_id: str) -> tuple[int, str]:
+        for row, name, namespace, *_ in self._ask("orphans_of", self._known_instance()):
+            if name == run_id:
+                return row, namespace or ""
+        raise LookupError(run_id)
+
+    def _orphans(self) -> list[Orphan]:
+        instance = self._known_instance()
+        return [self._orphan(instance, row) for row in self._ask("orphans_of", instance).fetchall()] if instance else []
+
+    def _orphan(self, instance: int, row: tuple[Any, ...]) -> Orphan:
+        run, run_id, namespace, graph, ended, cancelled = row
+        grant = namespace.removeprefix("grant:") if namespace and namespace.startswith("grant:") else None
+        return Orphan(
+            run_id=run_id,
+            authority=Authority(grant, single_use=namespace is None),
+            graph=_graph(graph),
+            staged=tuple(stream for (stream,) in self._ask("staged_of", run)),
+            gapped=frozenset(stream for (stream,) in self._ask("gapped_streams", instance, namespace or "")),
+            connector_ended=bool(ended),
+            cancelled=bool(cancelled),
+        )
+
+    def _event(self, kind: str, data: Mapping[str, Any], run: int | None = None) -> None:
+        self._ask("add_event", run or self._run, kind, clock.stamp(), msgspec.json.encode(data).decode())
+
+
+def _counts(tally: Tally) -> tuple[int, int, int, int, int]:
+    return tally.accepted, tally.unchanged, tally.deleted, tally.rejected, tally.gaps
+
+
+def _graph_text(graph: CheckpointGraph) -> str:
+    edges = {name: [stream.state_stream, stream.parent_streams] for name, stream in graph.streams.items()}
+    return msgspec.json.encode(edges).decode()
+
+
+def _graph(text: str) -> CheckpointGraph:
+    edges = msgspec.json.decode(text, type=dict[str, tuple[str | None, tuple[str, ...]]])
+    return CheckpointGraph(
+        {name: Stream(name, state_stream=one, parent_streams=many) for name, (one, many) in edges.items()}
+    )
+
+
+def _fingerprint(connector_id: str) -> str:
+    return hashlib.sha256(connector_id.encode()).hexdigest()[:6]

@@ -1,0 +1,228 @@
+-- Every statement of the store, by name. A reader of the code finds here what it asks of the database.
+
+-- name: find_instance
+SELECT id FROM instances WHERE connector_id = ?1 AND name = ?2;
+
+-- name: connector_named
+SELECT connector_id FROM instances WHERE connector = ?1 LIMIT 1;
+
+-- name: add_instance
+INSERT INTO instances (connector_id, connector, name, created_at) VALUES (?1, ?2, ?3, ?4) RETURNING id;
+
+-- name: add_stream
+INSERT INTO streams (instance, name, semantics, time_field) VALUES (?1, ?2, ?3, ?4)
+ON CONFLICT (instance, name) DO UPDATE SET semantics = excluded.semantics, time_field = excluded.time_field
+RETURNING id;
+
+-- name: checkpoints_of
+SELECT stream, cursor FROM checkpoints WHERE instance = ?1 AND namespace = ?2 ORDER BY stream;
+
+-- name: add_run
+INSERT INTO runs (run_id, instance, namespace, mode, status, started_at, graph)
+VALUES (?1, ?2, ?3, ?4, 'running', ?5, ?6) RETURNING id;
+
+-- name: add_run_stream
+INSERT INTO run_streams (run, stream) VALUES (?1, ?2);
+
+-- name: add_event
+INSERT INTO events (run, kind, at, data) VALUES (?1, ?2, ?3, ?4);
+
+-- name: last_version
+SELECT coalesce(max(seq), 0) FROM versions;
+
+-- name: current_version
+-- The current version of a key: its number, whether it holds the same text, and whether it is a delete.
+SELECT r.version, v.data IS ?3, v.data IS NULL
+FROM records AS r INNER JOIN versions AS v ON v.seq = r.version
+WHERE r.stream = ?1 AND r.key = ?2;
+
+-- name: add_version
+INSERT INTO versions (seq, prev, stream, run, time, key, emitted_at, data) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8);
+
+-- name: point_record
+INSERT INTO records (stream, key, version) VALUES (?1, ?2, ?3)
+ON CONFLICT (stream, key) DO UPDATE SET version = excluded.version;
+
+-- name: count_live
+UPDATE streams SET live = live + ?2, updated_at = ?3 WHERE id = ?1;
+
+-- name: add_receipt
+INSERT INTO receipts (run, stream, reason, message, key, line, at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7);
+
+-- name: stage_cursor
+INSERT INTO staged (run, stream, cursor) VALUES (?1, ?2, ?3)
+ON CONFLICT (run, stream) DO UPDATE SET cursor = excluded.cursor;
+
+-- name: note_gap
+INSERT INTO gaps (instance, namespace, stream, parent, identity, key, locator, reason, retryable, status, first_run, last_run)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 'pending', ?10, ?10)
+ON CONFLICT (instance, namespace, stream, parent, identity) DO UPDATE SET
+    locator = excluded.locator, reason = excluded.reason, retryable = excluded.retryable,
+    status = 'pending', last_run = excluded.last_run, times = times + 1;
+
+-- name: pending_gaps
+SELECT stream, key FROM gaps WHERE instance = ?1 AND namespace = ?2 AND status = 'pending' AND key IS NOT NULL;
+
+-- name: heal_gap
+UPDATE gaps SET status = 'recovered', last_run = ?5
+WHERE instance = ?1 AND namespace = ?2 AND stream = ?3 AND key = ?4 AND status = 'pending';
+
+-- name: add_tally
+INSERT INTO run_streams (run, stream, accepted, unchanged, deleted, rejected, gaps) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+ON CONFLICT (run, stream) DO UPDATE SET
+    accepted = accepted + excluded.accepted, unchanged = unchanged + excluded.unchanged,
+    deleted = deleted + excluded.deleted, rejected = rejected + excluded.rejected, gaps = gaps + excluded.gaps;
+
+-- name: note_connector_ended
+UPDATE runs SET connector_ended = 1 WHERE id = ?1;
+
+-- name: commit_checkpoint
+INSERT INTO checkpoints (instance, namespace, stream, cursor, run, committed_at)
+SELECT ?1, ?2, ?3, cursor, ?4, ?5 FROM staged WHERE run = ?4 AND stream = ?3
+ON CONFLICT (instance, namespace, stream) DO UPDATE SET
+    cursor = excluded.cursor, run = excluded.run, committed_at = excluded.committed_at;
+
+-- name: add_decision
+INSERT INTO decisions (run, stream, committed, reason, message, keys) VALUES (?1, ?2, ?3, ?4, ?5, ?6);
+
+-- name: drop_staged
+DELETE FROM staged WHERE run = ?1;
+
+-- name: end_run
+UPDATE runs SET status = ?2, cause = ?3, message = ?4, ended_at = ?5, facts = ?6, stderr_tail = ?7 WHERE id = ?1;
+
+-- name: orphans_of
+SELECT id, run_id, namespace, graph, connector_ended, cancel_requested FROM runs
+WHERE instance = ?1 AND status = 'running' ORDER BY id;
+
+-- name: staged_of
+SELECT stream FROM staged WHERE run = ?1 ORDER BY stream;
+
+-- name: gapped_streams
+SELECT DISTINCT stream FROM gaps WHERE instance = ?1 AND namespace = ?2 AND status = 'pending';
+
+-- name: add_blob
+INSERT INTO blobs (sha256, size_bytes, stored_at) VALUES (?1, ?2, ?3) ON CONFLICT (sha256) DO NOTHING;
+
+-- name: list_instances
+SELECT i.connector, i.name, i.connector_id, i.created_at,
+    (SELECT sum(s.live) FROM streams AS s WHERE s.instance = i.id) AS records,
+    (SELECT r.run_id FROM runs AS r WHERE r.instance = i.id ORDER BY r.id DESC LIMIT 1) AS last_run,
+    (SELECT r.status FROM runs AS r WHERE r.instance = i.id ORDER BY r.id DESC LIMIT 1) AS last_status
+FROM instances AS i ORDER BY i.connector, i.name;
+
+-- name: list_streams
+SELECT i.connector || '/' || i.name AS instance, s.name AS stream, s.semantics, s.live AS records, s.updated_at,
+    c.committed_at AS checkpoint_at, s.id AS stream_id, s.time_field
+FROM streams AS s
+INNER JOIN instances AS i ON i.id = s.instance
+LEFT JOIN checkpoints AS c ON c.instance = s.instance AND c.stream = s.name AND c.namespace = 'global'
+WHERE (?1 IS NULL OR i.connector || '/' || i.name = ?1) AND (?2 IS NULL OR s.name = ?2)
+ORDER BY i.connector, i.name, s.name;
+
+-- name: list_runs
+SELECT r.id AS position, r.run_id, i.connector || '/' || i.name AS instance, r.mode, r.status, r.cause, r.message,
+    r.started_at, r.ended_at, r.namespace,
+    (SELECT sum(accepted) FROM run_streams WHERE run = r.id) AS accepted,
+    (SELECT sum(unchanged) FROM run_streams WHERE run = r.id) AS unchanged,
+    (SELECT sum(rejected) FROM run_streams WHERE run = r.id) AS rejected
+FROM runs AS r INNER JOIN instances AS i ON i.id = r.instance
+WHERE (?1 IS NULL OR i.connector || '/' || i.name = ?1) AND (?2 IS NULL OR r.status = ?2) AND (?3 IS NULL OR r.id < ?3)
+ORDER BY r.id DESC LIMIT ?4;
+
+-- name: find_run
+SELECT r.id AS position, r.run_id, i.connector || '/' || i.name AS instance, i.connector_id, r.mode, r.status, r.cause,
+    r.message, r.started_at, r.ended_at, r.namespace, r.facts, r.stderr_tail
+FROM runs AS r INNER JOIN instances AS i ON i.id = r.instance
+WHERE (?1 = 'last' OR r.run_id = ?1) AND (?2 IS NULL OR i.connector || '/' || i.name = ?2)
+ORDER BY r.id DESC LIMIT 1;
+
+-- name: streams_of_run
+SELECT stream, accepted, unchanged, deleted, rejected, gaps FROM run_streams WHERE run = ?1 ORDER BY stream;
+
+-- name: decisions_of_run
+SELECT stream, committed, reason, message, keys FROM decisions WHERE run = ?1 ORDER BY stream;
+
+-- name: events_of_run
+SELECT kind, at, data FROM events WHERE run = ?1 ORDER BY id;
+
+-- name: gaps_of_run
+SELECT stream, parent, key, locator, reason, retryable, status, times FROM gaps
+WHERE last_run = ?1 AND status = 'pending' ORDER BY id LIMIT ?2;
+
+-- name: list_gaps
+SELECT g.id AS gap, i.connector || '/' || i.name AS instance, g.stream, g.parent, g.key, g.reason, g.retryable, g.status,
+    g.times, a.run_id AS first_run, b.run_id AS last_run
+FROM gaps AS g
+INNER JOIN instances AS i ON i.id = g.instance
+INNER JOIN runs AS a ON a.id = g.first_run
+INNER JOIN runs AS b ON b.id = g.last_run
+WHERE (?1 IS NULL OR i.connector || '/' || i.name = ?1) AND (?2 OR g.status = 'pending') AND (?3 IS NULL OR g.id < ?3)
+ORDER BY g.id DESC LIMIT ?4;
+
+-- name: list_receipts
+SELECT p.id AS receipt, r.run_id, i.connector || '/' || i.name AS instance, p.stream, p.reason, p.message, p.key,
+    length(p.line) AS bytes, p.at
+FROM receipts AS p
+INNER JOIN runs AS r ON r.id = p.run
+INNER JOIN instances AS i ON i.id = r.instance
+WHERE (?1 IS NULL OR i.connector || '/' || i.name = ?1) AND (?2 IS NULL OR r.run_id = ?2)
+    AND (?3 IS NULL OR p.stream = ?3) AND (?4 IS NULL OR p.id < ?4)
+ORDER BY p.id DESC LIMIT ?5;
+
+-- name: find_receipt
+SELECT p.id AS receipt, r.run_id, i.connector || '/' || i.name AS instance, p.stream, p.reason, p.message, p.key, p.line, p.at
+FROM receipts AS p
+INNER JOIN runs AS r ON r.id = p.run
+INNER JOIN instances AS i ON i.id = r.instance
+WHERE p.id = ?1;
+
+-- name: list_state
+SELECT i.connector || '/' || i.name AS instance, c.namespace, c.stream, c.cursor, c.committed_at, r.run_id
+FROM checkpoints AS c
+INNER JOIN instances AS i ON i.id = c.instance
+INNER JOIN runs AS r ON r.id = c.run
+WHERE i.connector || '/' || i.name = ?1 ORDER BY c.namespace, c.stream;
+
+-- name: records_by_arrival
+SELECT v.seq, v.key, v.time, v.emitted_at, v.data
+FROM versions AS v INNER JOIN records AS r ON r.stream = v.stream AND r.key = v.key AND r.version = v.seq
+WHERE v.stream = ?1 AND v.data IS NOT NULL AND v.seq < coalesce(?2, 9223372036854775807)
+    AND (?3 IS NULL OR unixepoch(v.emitted_at, 'subsec') * 1000000 >= ?3)
+    AND (?4 IS NULL OR unixepoch(v.emitted_at, 'subsec') * 1000000 < ?4)
+    AND {fields}
+ORDER BY v.seq DESC LIMIT ?5;
+
+-- name: records_by_time
+SELECT v.seq, v.key, v.time, v.emitted_at, v.data
+FROM versions AS v INNER JOIN records AS r ON r.stream = v.stream AND r.key = v.key AND r.version = v.seq
+WHERE v.stream = ?1 AND v.time IS NOT NULL AND v.data IS NOT NULL
+    AND v.time <= coalesce(?6, 9223372036854775807)
+    AND (v.time < coalesce(?6, 9223372036854775807) OR v.seq < coalesce(?2, 9223372036854775807))
+    AND v.time >= coalesce(?3, -9223372036854775807) AND v.time < coalesce(?4, 9223372036854775807)
+    AND {fields}
+ORDER BY v.time DESC, v.seq DESC LIMIT ?5;
+
+-- name: records_without_time
+SELECT v.seq, v.key, v.time, v.emitted_at, v.data
+FROM versions AS v INNER JOIN records AS r ON r.stream = v.stream AND r.key = v.key AND r.version = v.seq
+WHERE v.stream = ?1 AND v.time IS NULL AND v.data IS NOT NULL AND v.seq < coalesce(?2, 9223372036854775807)
+    AND {fields}
+ORDER BY v.seq DESC LIMIT ?5;
+
+-- name: find_record
+SELECT v.seq, v.key, v.time, v.emitted_at, v.data, runs.run_id
+FROM records AS r
+INNER JOIN versions AS v ON v.seq = r.version
+INNER JOIN runs ON runs.id = v.run
+WHERE r.stream = ?1 AND r.key = ?2;
+
+-- name: history_of_record
+WITH RECURSIVE chain (seq) AS (
+    SELECT version FROM records WHERE stream = ?1 AND key = ?2
+    UNION ALL
+    SELECT v.prev FROM versions AS v INNER JOIN chain AS c ON v.seq = c.seq WHERE v.prev IS NOT NULL
+)
+SELECT v.seq AS version, v.emitted_at, v.data, runs.run_id
+FROM chain INNER JOIN versions AS v ON v.seq = chain.seq INNER JOIN runs ON runs.id = v.run
+ORDER BY v.seq DESC LIMIT ?3;

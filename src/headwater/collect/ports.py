@@ -1,6 +1,6 @@
 """What collecting needs of the world, by noun. The host fills each port with one adapter."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -119,12 +119,8 @@ class Respondent(Protocol):
         ...
 
 
-class Observer(Protocol):
-    """Somebody who watches. Called often; must not wait."""
-
-    def __call__(self, event: Event) -> None:
-        """Take note of an event."""
-        ...
+Observer = Callable[[Event], None]
+"""Somebody who watches. Called often; must not wait."""
 
 
 @dataclass(frozen=True)

@@ -226,3 +226,7 @@ WITH RECURSIVE chain (seq) AS (
 SELECT v.seq AS version, v.emitted_at, v.data, runs.run_id
 FROM chain INNER JOIN versions AS v ON v.seq = chain.seq INNER JOIN runs ON runs.id = v.run
 ORDER BY v.seq DESC LIMIT ?3;
+
+-- name: repeated_versions
+-- Versions that hold the very text of the version before them: there must never be one.
+SELECT count(*) FROM versions AS v INNER JOIN versions AS p ON p.seq = v.prev WHERE v.stream = ?1 AND v.data IS p.data;

@@ -125,6 +125,11 @@ class Reader:
             raise refuse("not_found", "There is no record with this key.", command="headwater records list")
         return [{**row, "deleted": row["data"] is None, "data": _raw(row["data"])} for row in rows]
 
+    def repeated_versions(self, instance: str, stream: str) -> int:
+        """Count the versions that repeat the one before them: a sound store has none."""
+        stream_id = self._stream(instance, stream)["stream_id"]
+        return int(self._connection.execute(self._sql["repeated_versions"], (stream_id,)).get)
+
     # Inside.
 
     def _stream(self, instance: str, stream: str) -> Row:

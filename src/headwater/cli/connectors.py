@@ -1,0 +1,110 @@
+"""`headwater connectors`: what can be run; make one; check one."""
+
+import asyncio
+from pathlib import Path
+
+import click
+
+from headwater.cli.output import clip, pairs, table
+from headwater.cli.session import Cli, pass_cli
+from headwater.errors import refuse
+
+
+@click.group()
+def connectors() -> None:
+    """What can be run; make one; check one."""
+
+
+@connectors.command("list")
+@pass_cli
+def list_(cli: Cli) -> None:
+    """List the connectors of this machine. Exit status: 0."""
+    rows = [
+        {"connector": folder.name, "origin": folder.origin, "description": folder.package.description}
+        for folder in cli.host.catalog.all()
+    ]
+    columns = {"connector": "connector", "origin": "origin", "description": "what it collects"}
+    cli.output.result({"connectors": rows}, lambda: table(rows, columns, empty="There is no connector."))
+
+
+@connectors.command()
+@click.argument("name")
+@pass_cli
+def show(cli: Cli, name: str) -> None:
+    """Show what a connector declares: streams, bindings, options. Exit status: 0, or 1 where there is none."""
+    folder = cli.host.catalog.find(name)
+    declaration, package = folder.declaration, folder.package
+    streams = [
+        {
+            "stream": stream.name,
+            "semantics": stream.semantics,
+            "primary_key": list(stream.primary_key),
+            "covered_by": list(stream.parents),
+            "fields": sorted(stream.fields),
+            "description": stream.description,
+        }
+        for stream in declaration.streams.values()
+    ]
+    options = dict(package.options.get("properties", {}))
+    result = {
+        "connector": name,
+        "connector_id": declaration.connector_id,
+        "version": declaration.version,
+        "display_name": declaration.display_name,
+        "bindings": sorted(declaration.bindings),
+        "streams": streams,
+        "options": options,
+        "required_options": list(package.options.get("required", [])),
+    }
+
+    def human() -> list[str]:
+        facts = {key: result[key] for key in ("connector_id", "version", "display_name")}
+        columns = {"stream": "stream", "semantics": "kind", "shown": "what it is"}
+        shown = [{**row, "shown": clip(row["description"], 80)} for row in streams]
+        named = [{"option": key, "what": clip(rule.get("description", ""), 80)} for key, rule in options.items()]
+        tables = [*table(shown, columns, empty=""), ""]
+        return [*pairs(facts), "", *tables, *table(named, {"option": "option", "what": "meaning"}, empty="No options.")]
+
+    cli.output.result(result, human)
+
+
+@connectors.command()
+@click.argument("name")
+@click.option("--into", type=click.Path(path_type=Path), default=Path(), help="The folder to make it in.")
+@pass_cli
+def new(cli: Cli, name: str, into: Path) -> None:
+    """Make a working connector in a folder of its own, with a test. Exit status: 0, or 1 where the folder exists."""
+    from headwater.catalog.scaffold import scaffold
+
+    folder = scaffold(name, into)
+    commands = [f"headwater connectors check {folder}", f"headwater collect {name}/me --from {folder}"]
+    result = {"folder": str(folder), "next": commands}
+    cli.output.result(result, lambda: [f"{folder} is a working connector.", *(f"  Next: {text}" for text in commands)])
+
+
+@connectors.command()
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--set", "settings", multiple=True, metavar="OPTION=VALUE", help="Set an option for the runs.")
+@pass_cli
+def check(cli: Cli, path: Path, settings: tuple[str, ...]) -> None:
+    """Run a connector without storing anything, and say clause by clause what conforms.
+
+    Options come from `fixtures/options.json` in its folder and from --set; `fixtures/answers.json` answers its
+    questions. Exit status: 0 it conforms, 1 it does not, 2 the folder cannot be used.
+    """
+    from headwater.certify import certify
+
+    findings = asyncio.run(certify(path, settings))
+    rows = [
+        {"clause": finding.clause, "verdict": finding.verdict, "what": finding.sentence, "detail": finding.detail}
+        for finding in findings
+    ]
+    failed = [row["clause"] for row in rows if row["verdict"] == "fails"]
+    if failed:
+        count = f"{len(failed)} of {len(rows)} clauses fail"
+        explanation = [f"{row['clause']}: {row['what']} {row['detail']}" for row in rows if row["verdict"] == "fails"]
+        raise refuse(
+            "not_conforming", f"The connector does not conform yet: {count}.", clauses=rows, explanation=explanation
+        )
+    columns = {"clause": "clause", "verdict": "verdict", "what": "what it asks"}
+    cli.output.result({"clauses": rows}, lambda: table(rows, columns, empty=""))

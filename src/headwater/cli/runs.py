@@ -1,0 +1,115 @@
+"""`headwater runs`: what committed, what was withheld, and why."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import click
+
+from headwater.cli.output import clip, pairs, plain, table
+from headwater.cli.session import Cli, page_options, pass_cli
+
+COLUMNS = {
+    "run_id": "run",
+    "instance": "instance",
+    "status": "status",
+    "cause": "cause",
+    "accepted": "new or changed",
+    "unchanged": "unchanged",
+    "rejected": "rejected",
+    "started_at": "started at",
+}
+STATUSES = click.Choice(["running", "succeeded", "failed", "cancelled", "abandoned"])
+
+
+@click.group()
+def runs() -> None:
+    """What committed, what was withheld, and why."""
+
+
+@runs.command("list")
+@click.argument("instance", required=False, metavar="[<connector>/<instance>]")
+@click.option("--status", type=STATUSES, help="Only runs that ended so.")
+@page_options
+@pass_cli
+def list_(cli: Cli, instance: str | None, status: str | None, limit: int, cursor: str | None) -> None:
+    """List runs, newest first. Exit status: 0."""
+    with cli.host.reading() as reader:
+        page = reader.runs(instance, status, limit, cursor)
+    cli.output.result(page, lambda: table(page["items"], COLUMNS, empty="Nothing has been run yet."))
+
+
+@runs.command()
+@click.argument("run", default="last", metavar="[RUN]")
+@pass_cli
+def show(cli: Cli, run: str) -> None:
+    """Show one run as it is kept; the newest one without RUN. Exit status: 0, or 1 where there is no such run."""
+    with cli.host.reading() as reader:
+        row = reader.run(run)
+    single = ("run_id", "instance", "mode", "status", "cause", "message", "started_at", "ended_at", "namespace")
+    cli.output.result(row, lambda: pairs({name: row[name] for name in single}))
+
+
+@runs.command()
+@click.argument("run", default="last", metavar="[RUN]")
+@pass_cli
+def explain(cli: Cli, run: str) -> None:
+    """Say what a run saw, kept and refused, and the fate of every cursor, with the exact key or reason.
+
+    Exit status: 0, or 1 where there is no such run.
+    """
+    with cli.host.reading() as reader:
+        row = reader.run(run)
+    for stream in row["streams"]:
+        stream["seen"] = sum(stream[name] for name in ("accepted", "unchanged", "deleted", "rejected"))
+        stream["kept"] = stream.pop("accepted")
+    cli.output.result(row, lambda: _explained(row))
+
+
+def _explained(run: Mapping[str, Any]) -> Iterable[str]:
+    columns = {"stream": "stream", "seen": "seen", "kept": "kept", "unchanged": "unchanged", "deleted": "deleted"}
+    columns |= {"rejected": "rejected", "gaps": "gaps"}
+    yield f"{run['run_id']} of {run['instance']}: {run['status']}. {plain(run['message'])}"
+    yield from (f"  {line}" for line in table(run["streams"], columns, empty="No stream was in scope."))
+    yield ""
+    yield from _cursors(run["checkpoints"])
+    yield from _details(run)
+    yield from _words(run)
+
+
+def _cursors(checkpoints: Mapping[str, Any]) -> Iterable[str]:
+    for stream in checkpoints["committed"]:
+        yield f"Cursor of {stream}: committed. The next run goes on from there."
+    for held in checkpoints["withheld"]:
+        yield f"Cursor of {held['stream']}: withheld ({held['reason']}). {plain(held['message'])}"
+        for key in held.get("keys", []):
+            yield f"    {clip(key, 100)}"
+    if not any(checkpoints.values()):
+        yield "No cursor was sent."
+
+
+def _details(run: Mapping[str, Any]) -> Iterable[str]:
+    for report in run["facts"].get("coverage", []):
+        counts = ", ".join(f"{report[name]:,} {name}" for name in ("required", "hydrated", "gaps"))
+        missing = f"{len(report['unaccounted'])} unaccounted"
+        yield f"Details of {report['parent']} in {report['stream']}: {counts}, {missing}."
+    for stream, counts in run["facts"].get("evidence", {}).items():
+        yield f"Evidence of {stream}: " + ", ".join(f"{count:,} {name}" for name, count in counts.items())
+    if run["gaps"]:
+        yield "Gaps that are still open:"
+        yield from (
+            f"    {gap['stream']} {clip(gap['key'] or gap['locator'], 60)}: {clip(gap['reason'], 60)}"
+            for gap in run["gaps"][:20]
+        )
+    for skip in run["facts"].get("skips", [])[:20]:
+        yield f"Skipped {plain(skip['stream'] or 'something')}: {clip(skip['message'] or skip['reason'], 120)}"
+
+
+def _words(run: Mapping[str, Any]) -> Iterable[str]:
+    error = run["facts"].get("error")
+    if error:
+        yield f"The connector says: {clip(error['message'], 200)}"
+    if any(stream["rejected"] for stream in run["streams"]):
+        yield f"Refused records: headwater rejections list --run {run['run_id']}"
+    if run["stderr_tail"] and run["status"] != "succeeded":
+        yield "The end of the connector's stderr:"
+        yield from (f"    {plain(line)}" for line in run["stderr_tail"].splitlines()[-12:])

@@ -1,0 +1,80 @@
+"""A finished run, as a result and as sentences."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from headwater.cli.output import clip, plain, table
+from headwater.collect.ports import Outcome
+
+STREAM_COLUMNS = {
+    "stream": "stream",
+    "accepted": "new or changed",
+    "unchanged": "unchanged",
+    "deleted": "deleted",
+    "rejected": "rejected",
+    "gaps": "gaps",
+}
+
+
+def summary_of(outcome: Outcome, instance: str) -> dict[str, Any]:
+    """Return the result of a run: its id, status, streams and checkpoints."""
+    verdict, decision = outcome.verdict, outcome.decision
+    result: dict[str, Any] = {
+        "run_id": outcome.run_id,
+        "instance": instance,
+        "status": verdict.status,
+        "cause": verdict.cause,
+        "message": verdict.message,
+        "streams": [
+            {
+                "stream": name,
+                "accepted": tally.accepted,
+                "unchanged": tally.unchanged,
+                "deleted": tally.deleted,
+                "rejected": tally.rejected,
+                "gaps": tally.gaps,
+            }
+            for name, tally in outcome.tallies.items()
+        ],
+        "checkpoints": {
+            "committed": list(decision.committed),
+            "withheld": [
+                {"stream": held.stream, "reason": held.reason, "message": held.message, "keys": list(held.keys)}
+                for held in decision.withheld
+            ],
+        },
+    }
+    if outcome.facts.error is not None:
+        result["connector_error"] = dict(outcome.facts.error)
+    return result
+
+
+def lines_of(result: Mapping[str, Any], *, next_command: str) -> Iterable[str]:
+    """Say in sentences how a run ended, what committed and what to type next."""
+    yield f"{result['instance']}: {result['status']}. {plain(result['message'])}"
+    yield ""
+    yield from (f"  {line}" for line in table(result["streams"], STREAM_COLUMNS, empty="No stream was in scope."))
+    yield ""
+    yield from explained(result["checkpoints"])
+    yield f"  Next: {next_command}"
+
+
+def explained(checkpoints: Mapping[str, Any]) -> Iterable[str]:
+    """Say what became of each cursor."""
+    if checkpoints["committed"]:
+        yield f"  Cursors committed: {', '.join(checkpoints['committed'])}"
+    for held in checkpoints["withheld"]:
+        keys = ", ".join(clip(key, 40) for key in held.get("keys", [])[:3])
+        yield f"  Cursor withheld:   {held['stream']}. {plain(held['message'])}{f' ({keys})' if keys else ''}"
+    if not checkpoints["committed"] and not checkpoints["withheld"]:
+        yield "  No cursor was sent."
+
+
+def problems_of(result: Mapping[str, Any]) -> list[str]:
+    """Return the lines that explain a failed run to a person."""
+    lines = []
+    if error := result.get("connector_error"):
+        lines.append(f"The connector says: {clip(error['message'], 200)}")
+    stored = sum(stream["accepted"] + stream["deleted"] for stream in result["streams"])
+    kept = f"{stored:,} new or changed records were stored before that and are kept."
+    return [*lines, kept, *(line.strip() for line in explained(result["checkpoints"]))]

@@ -1,0 +1,1 @@
+"""Mail from mbox files, Maildirs and .eml files."""

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headwater import clock
-from headwater.errors import refuse
 from headwater.settings import Settings
 
 if TYPE_CHECKING:
     from headwater.catalog.folders import Catalog, ConnectorFolder
     from headwater.catalog.instances import Instance, Instances
+    from headwater.collect.certification import Finding
     from headwater.collect.plan import Authority
     from headwater.collect.ports import Guest, Ledger, Observer, Outcome, Respondent
     from headwater.collect.recovery import Recovered
@@ -82,21 +82,10 @@ class Host:
         Raise `invalid_options` with every fault; nothing is remembered then.
         """
         from headwater.catalog.instances import Instance, valid_name
-        from headwater.manifest.faults import refusal
 
         known = self.instances.all().get(valid_name(name), Instance(name))
         instance = replace(known, folder=folder.resolve()) if folder is not None else known
-        package = self._folder_of(instance).package
-        options = dict(instance.options)
-        for setting in settings:
-            key, equals, value = setting.partition("=")
-            if not equals:
-                raise refuse("invalid_input", "--set takes option=value.")
-            options[key] = (
-                str(Path(value).expanduser().absolute()) if key in package.paths else package.typed(key, value)
-            )
-        if faults := package.option_faults(options):
-            raise refusal("invalid_options", "The options do not fit; nothing was started.", faults)
+        options = self._folder_of(instance).checked_options(instance.options, settings)
         instance = replace(instance, options=options)
         if instance != known or name not in self.instances.all():
             self.instances.add(instance)
@@ -121,6 +110,17 @@ class Host:
         from headwater.catalog.folders import folder_at
 
         return folder_at(instance.folder) if instance.folder is not None else self.catalog.find(instance.connector)
+
+    async def check(self, path: Path, settings: Sequence[str]) -> list[Finding]:
+        """Try a connector folder without storing anything; return what that shows, a finding a clause.
+
+        Options come from `fixtures/options.json` in the folder, then from `option=value` texts.
+        """
+        from headwater.catalog.folders import folder_at
+        from headwater.checking import check
+
+        folder = folder_at(path)
+        return await check(folder, folder.checked_options(folder.fixture("options"), settings), None)
 
     # Collecting.
 

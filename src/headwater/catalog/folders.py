@@ -1,13 +1,18 @@
 """Connectors on disk: the bundled ones, those a person added, and any folder that is named."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 import headwater.connectors
 from headwater import limits
 from headwater.errors import refuse
 from headwater.manifest.declaration import Declaration
+from headwater.manifest.faults import refusal
 from headwater.manifest.package import Package, read_package
 
 BUNDLED = Path(headwater.connectors.__file__).parent
@@ -37,6 +42,29 @@ class ConnectorFolder:
     def package(self) -> Package:
         """How the connector is run."""
         return read_package(_read(self.path / "connector.toml"))
+
+    def checked_options(self, known: Mapping[str, Any], settings: Sequence[str]) -> dict[str, Any]:
+        """Set options from `option=value` texts, or raise `invalid_options` with every fault. Paths become absolute."""
+        options = dict(known)
+        for setting in settings:
+            name, equals, value = setting.partition("=")
+            if not equals:
+                raise refuse("invalid_input", "--set takes OPTION=VALUE.")
+            is_path = name in self.package.paths
+            options[name] = str(Path(value).expanduser().absolute()) if is_path else self.package.typed(name, value)
+        if faults := self.package.option_faults(options):
+            raise refusal("invalid_options", "The options do not fit; nothing was started.", faults)
+        return options
+
+    def fixture(self, name: str) -> dict[str, Any]:
+        """Return a JSON object of the folder's `fixtures/`, empty where there is none."""
+        path = self.path / "fixtures" / f"{name}.json"
+        if not path.exists():
+            return {}
+        try:
+            return msgspec.json.decode(_read(path), type=dict[str, Any])
+        except msgspec.DecodeError as error:
+            raise refuse("invalid_input", f"fixtures/{name}.json is not a JSON object.") from error
 
 
 class Catalog:

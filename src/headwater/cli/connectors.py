@@ -89,12 +89,11 @@ def new(cli: Cli, name: str, into: Path) -> None:
 def check(cli: Cli, path: Path, settings: tuple[str, ...]) -> None:
     """Run a connector without storing anything, and say clause by clause what conforms.
 
-    Options come from `fixtures/options.json` in its folder and from --set; `fixtures/answers.json` answers its
-    questions. Exit status: 0 it conforms, 1 it does not, 2 the folder cannot be used.
-    """
-    from headwater.certify import certify
+    Options come from `fixtures/options.json` in its folder and from --set.
 
-    findings = asyncio.run(certify(path, settings))
+    Exit status: 0 it conforms, 1 it does not, 2 the folder cannot be used.
+    """
+    findings = asyncio.run(cli.host.check(path, settings))
     rows = [
         {"clause": finding.clause, "verdict": finding.verdict, "what": finding.sentence, "detail": finding.detail}
         for finding in findings

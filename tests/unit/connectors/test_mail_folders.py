@@ -1,6 +1,5 @@
 """The mail connector on Maildirs, .eml files and trees of folders."""
 
-import mailbox
 import os
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,8 @@ def run(path: Path, state: dict[str, Any] | None = None, **options: Any) -> Tran
 
 def maildir(path: Path, *names: str) -> Path:
     """Make a Maildir with a message in each named file of `cur`."""
-    mailbox.Maildir(path, create=True)
+    for name in ("cur", "new", "tmp"):
+        (path / name).mkdir(parents=True)
     for name in names:
         (path / "cur" / name).write_bytes(f"Subject: {name[0]}\n\nhello\n".encode())
     return path

@@ -243,26 +243,27 @@ class Collection:
     def _loose(self, folder: mailtree.Folder, entry: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """Read the files that changed since the last pass; yield how far this one is.
 
-        `next` is where the pass after this one begins: a pass may take several runs, and files come meanwhile.
+        A pass may take several runs, and files come meanwhile: `next` is where the pass after this one begins,
+        and `pass` is the listing as it was when this one did.
         """
         found, settled = mailtree.letters(folder)
         listing = mailtree.listing_digest(found)
         if entry.get("listing") == listing:
             return
-        since, following, whole = int(entry.get("since", 0)), int(entry.get("next", settled)), "next" not in entry
+        since, following, begun = int(entry.get("since", 0)), entry.get("next", settled), entry.get("pass", listing)
         for index, letter in enumerate(found, 1):
             if letter.changed_ns < since:
                 continue
             if not self._letter(folder, letter):
-                following, whole = min(following, letter.changed_ns), False
+                following, begun = min(following, letter.changed_ns), ""
             later = found[index].changed_ns if index < len(found) else letter.changed_ns
             # Of files that changed at the same moment, all are read or none: the next run could not tell them apart.
             stopping = self._full and later > letter.changed_ns
             if stopping or self._unsaved >= SAVE_EVERY:
-                yield {"since": later, "next": following}
+                yield {"since": later, "next": following, "pass": begun}
                 if stopping:
                     return
-        yield {"since": following, "listing": listing} if whole else {"since": following}
+        yield {"since": following, "listing": listing} if begun == listing else {"since": following}
 
     def _letter(self, folder: mailtree.Folder, letter: mailtree.Letter) -> bool:
         """Take the message of one file; return whether there is no need to come back for it."""

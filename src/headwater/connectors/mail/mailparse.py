@@ -73,7 +73,7 @@ class Reading:
             return None
         try:
             name = codecs.lookup(charset).name
-            b"".decode(name)
+            b"\0\0\0\0".decode(name, "replace")
         except (LookupError, ValueError):
             name = "undefined"
         self.lossy |= name in _REFUSED_CODECS

@@ -211,13 +211,12 @@ def read_span(descriptor: int, start: int, stop: int) -> bytes:
 def letters(folder: Folder) -> tuple[list[Letter], int]:
     """List a Maildir or an .eml directory, oldest change first, and the time before which the list is final.
 
-    A file that comes or changes while the list is made has a change time at or after the directory's own
-    modification time as it was before; only files older than that are settled.
+    What comes or changes while the list is made has a change time no earlier than any that was there before it.
     """
     inner = [""] if folder.kind == "eml" else [name for name in ("new", "cur") if (folder.place / name).is_dir()]
     if not inner:
         raise FileNotFoundError(errno.ENOENT, "it is no longer there")
-    settled = min(os.stat(folder.place / name).st_mtime_ns for name in inner)
+    settled = max(os.stat(folder.place / name).st_ctime_ns for name in inner)
     found: list[Letter] = []
     for name in inner:
         with os.scandir(folder.place / name) as entries:
@@ -227,7 +226,7 @@ def letters(folder: Folder) -> tuple[list[Letter], int]:
                 if _is_letter(folder, entry)
             )
     found.sort()
-    return found, min(settled, found[-1].changed_ns) if found else settled
+    return found, settled
 
 
 def _is_letter(folder: Folder, entry: os.DirEntry[str]) -> bool:

@@ -124,8 +124,9 @@ def _protocol(trials: Trials) -> Iterator[Finding]:
         if clause in broken:
             yield Finding(clause, "fails", sentence, broken[clause].outcome.verdict.message)
         else:
-            shown = trials.whole.cause == "succeeded" and (clause not in _OF_LANES or trials.whole.outcome.facts.coverage)
-            yield _finding(clause, True if shown else None, sentence)
+            has_lanes = bool(trials.whole.outcome.facts.coverage)
+            shown = trials.whole.cause == "succeeded" and (has_lanes or clause not in _OF_LANES)
+            yield _finding(clause, shown or None, sentence)
     detail = unlisted.outcome.verdict.message if unlisted else ""
     yield _finding("CP-100", unlisted is None, "Both directions carry one JSON object a line.", detail)
     yield _finding("CP-200", not trials.spoke_early, "Nothing is written before START.", "It wrote before START.")

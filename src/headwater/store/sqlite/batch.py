@@ -15,12 +15,22 @@ from headwater.events import Tally
 from headwater.store.blobs import BlobFolder
 from headwater.store.sqlite.database import queries
 
+# How a key's current version differs from what came, as the query `current_version` says it.
+OTHER, SAME, DELETED, ABSENT = 0, 1, 2, 3
+_ABSENT = (None, ABSENT)
+
 
 class Current(NamedTuple):
     """The version of a key that a batch has written but not stored yet."""
 
     seq: int
     data: str | None
+
+    def compare(self, data: str | None) -> int:
+        """Say what `current_version` would say of it, were it stored."""
+        if self.data == data:
+            return SAME
+        return DELETED if self.data is None else OTHER
 
 
 class StreamBatch:
@@ -93,24 +103,20 @@ class Writer:
                 stream.healed.append(key)
             before = stream.written.get(key)
             if before is None:
-                found = execute(current, (stream.row, key, data)).fetchone()
+                prev, state = execute(current, (stream.row, key, data)).fetchone() or _ABSENT
             else:
-                found = (before.seq, before.data == data, before.data is None)
-            if found is None:
-                if data is None:
-                    counts[name][1] += 1
-                    continue
-                prev, stream.live = None, stream.live + 1
-            else:
-                prev, same, was_deleted = found
-                if same:
-                    counts[name][1] += 1
-                    continue
-                if stream.append_only and data is not None and not was_deleted:
-                    message = "An append-only stream already holds this key with other content."
-                    receipts.append(Receipt(name, "append_only", message, key, data.encode()))
-                    continue
-                stream.live += (data is not None) - (not was_deleted)
+                prev, state = before.seq, before.compare(data)
+            if state == SAME or (data is None and state != OTHER):
+                counts[name][1] += 1
+                continue
+            if data is None:
+                stream.live -= 1
+            elif state != OTHER:
+                stream.live += 1
+            elif stream.append_only:
+                message = "An append-only stream already holds this key with other content."
+                receipts.append(Receipt(name, "append_only", message, key, data.encode()))
+                continue
             seq += 1
             versions.append((seq, prev, stream.row, run, time, key, emitted_at, data))
             stream.written[key] = Current(seq, data)

@@ -31,10 +31,10 @@ INSERT INTO events (run, kind, at, data) VALUES (?1, ?2, ?3, ?4);
 SELECT coalesce(max(seq), 0) FROM versions;
 
 -- name: current_version
--- The current version of a key: its number, whether it holds the same text, and whether it is a delete.
-SELECT r.version, v.data IS ?3, v.data IS NULL
-FROM records AS r INNER JOIN versions AS v ON v.seq = r.version
-WHERE r.stream = ?1 AND r.key = ?2;
+-- The current version of a key, and how it differs from a text: 0 other text, 1 the same, 2 it was a delete.
+-- A scalar subquery, because the join costs five times as much for each record.
+SELECT version, (SELECT CASE WHEN data IS ?3 THEN 1 WHEN data IS NULL THEN 2 ELSE 0 END FROM versions WHERE seq = version)
+FROM records WHERE stream = ?1 AND key = ?2;
 
 -- name: add_version
 INSERT INTO versions (seq, prev, stream, run, time, key, emitted_at, data) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8);

@@ -176,7 +176,6 @@ class Collection:
             self._skips.add(reason, message)
         for folder in tree.folders:
             if self._full:
-                self._skips.add("run_bounded", "The run has as many attachments as one may have; the next goes on.")
                 break
             reading = self._mbox if folder.kind == "mbox" else self._loose
             try:
@@ -185,6 +184,8 @@ class Collection:
                     self._save_if_due()
             except OSError as error:
                 self._skips.add("unreadable", f"{folder.path}: {error.strerror}")
+        if self._full:
+            self._skips.add("run_bounded", "The run has as many attachments as one may have; the next one goes on")
         if tree.complete:
             present = {folder.path for folder in tree.folders}
             self._entries = {path: entry for path, entry in self._entries.items() if path in present}
@@ -316,12 +317,19 @@ class Collection:
         }
         if self._stream.name == "messages":
             if self._options.keep_raw:
-                record["blob_ref"] = self._stream.run.blob(raw, "message/rfc822")
+                record["blob_ref"] = self._blob(raw, "message/rfc822")
             if not self._stream.emit(record):
                 return
         if self._lane is not None:
             for attachment in mail.attachments:
                 self._attach(self._lane, attachment, record, origin)
+
+    def _blob(self, content: bytes, mime_type: str) -> dict[str, Any]:
+        """Hand bytes to the host; where it cannot take them the run ends, for the source is not to blame."""
+        try:
+            return self._stream.run.blob(content, mime_type)
+        except OSError as error:
+            raise Fail(f"There is no place to keep the bytes of the mail: {error.strerror}.") from error
 
     def _attach(
         self, lane: DetailLane, attachment: mailparse.Attachment, message: dict[str, Any], origin: Origin
@@ -350,7 +358,7 @@ class Collection:
                 "size_bytes": len(content),
                 "content_id": attachment.content_id,
                 "inline": attachment.inline,
-                "blob_ref": self._stream.run.blob(content, attachment.mime_type),
+                "blob_ref": self._blob(content, attachment.mime_type),
             }
         )
 

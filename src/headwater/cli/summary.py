@@ -51,12 +51,22 @@ def summary_of(outcome: Outcome, instance: str) -> dict[str, Any]:
 
 def lines_of(result: Mapping[str, Any], *, next_command: str) -> Iterable[str]:
     """Say in sentences how a run ended, what committed and what to type next."""
-    yield f"{result['instance']}: {result['status']}. {plain(result['message'])}"
+    yield f"{result['instance']}: {result['status']}. {_in_short(result)}"
     yield ""
     yield from (f"  {line}" for line in table(result["streams"], STREAM_COLUMNS, empty="No stream was in scope."))
     yield ""
     yield from explained(result["checkpoints"])
     yield f"  Next: {next_command}"
+
+
+def _in_short(result: Mapping[str, Any]) -> str:
+    """Say in one line what came and what is missing."""
+    totals = {name: sum(stream[name] for stream in result["streams"]) for name in STREAM_COLUMNS if name != "stream"}
+    withheld = len(result["checkpoints"]["withheld"])
+    parts = [f"{totals['accepted']:,} records new or changed", f"{totals['unchanged']:,} unchanged"]
+    parts += [f"{totals[name]:,} {name}" for name in ("deleted", "rejected", "gaps") if totals[name]]
+    parts += [f"{withheld} cursor{'s' if withheld > 1 else ''} withheld"] if withheld else []
+    return ", ".join(parts) + "."
 
 
 def explained(checkpoints: Mapping[str, Any]) -> Iterable[str]:

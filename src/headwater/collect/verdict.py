@@ -78,7 +78,7 @@ def judge(sight: Sight) -> Verdict:
         message = f"The connector said {done.status} and then ended with {sight.exit}."
         return Verdict("failed", "exit_disagrees", message)
     if done.status == "succeeded":
-        return Verdict("succeeded", "succeeded", "Everything that was asked for was collected.", may_commit=True)
+        return Verdict("succeeded", "succeeded", "The connector finished.", may_commit=True)
     if done.status == "cancelled":
         return Verdict("cancelled", "connector_cancelled", "The connector ended the run as cancelled.")
     if sight.certifying and _code(done) == STREAM_FAILED:

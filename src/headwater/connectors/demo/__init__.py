@@ -1,0 +1,1 @@
+"""The connector of `headwater demo`, and the provider that it collects from."""

@@ -103,7 +103,9 @@ def main() -> None:
     if options.memory:
         memory(options.root)
         return
-    sys.stdout.write("| records | pass | wall, floor / ours | CPU, floor / ours | CPU µs a record | records/s | peak MB |\n")
+    sys.stdout.write(
+        "| records | pass | wall, floor / ours | CPU, floor / ours | CPU µs a record | records/s | peak MB |\n"
+    )
     sys.stdout.write("|---|--:|--:|--:|--:|--:|--:|\n")
     for profile in options.profile:
         compare(profile, options.n, options.rounds, options.root)

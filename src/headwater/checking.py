@@ -26,10 +26,9 @@ from headwater.collect.session import Session
 from headwater.events import Tally
 from headwater.process.child import Child
 from headwater.process.environment import child_environment
-from headwater.sdk.blobs import SPOOL_VARIABLE
-from headwater.sdk.streams import OPTIONS_VARIABLE
 from headwater.store.memory import MemoryLedger
 from headwater.wire.messages import CollectionScope, CollectionStream
+from headwater.wire.surroundings import OPTIONS_VARIABLE, SPOOL_VARIABLE
 
 _DEADLINES = Deadlines(idle=60.0, run=600.0)
 _SILENCE_SECONDS = 0.5

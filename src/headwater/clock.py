@@ -2,7 +2,7 @@
 
 import os
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
@@ -26,15 +26,16 @@ def parse(value: object) -> datetime | None:
     """Read an ISO 8601 date-time, or a date taken as midnight UTC.
 
     A time without an offset is read as UTC, because that is what its writers mean most often.
-    Return None for anything else; digits below the microsecond are dropped.
+    Return None for anything else, and for a time whose UTC year is not one of 1 to 9999. Digits below the
+    microsecond are dropped.
     """
     if not isinstance(value, str):
         return None
     try:
         moment = datetime.fromisoformat(value)
-    except ValueError:
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError):
         return None
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
 def micros(moment: datetime) -> int:
@@ -45,7 +46,7 @@ def micros(moment: datetime) -> int:
 
 def from_micros(value: int) -> str:
     """Write microseconds since 1970 as RFC 3339 text."""
-    return text(datetime.fromtimestamp(value / 1_000_000, UTC))
+    return text(_EPOCH + timedelta(microseconds=value))
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -230,8 +230,7 @@ def _launcher(program: Program, spool: Path) -> Callable[[], Awaitable[Guest]]:
 
     from headwater.process.child import Child
     from headwater.process.environment import child_environment
-    from headwater.sdk.blobs import SPOOL_VARIABLE
-    from headwater.sdk.streams import OPTIONS_VARIABLE
+    from headwater.wire.surroundings import OPTIONS_VARIABLE, SPOOL_VARIABLE
 
     command = list(program.command)
     if program.folder is not None and command[0] == "python":

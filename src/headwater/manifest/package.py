@@ -1,5 +1,6 @@
 """A connector folder's `connector.toml`: the command that runs it, and the options a person may set."""
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from headwater.manifest.faults import Fault, Reader, refusal
 from headwater.manifest.schemas import compile_schema, schema_faults
 
 FORMAT = "headwater-connector/1"
+_INTEGER = re.compile(r"-?[0-9]{1,4000}")
 _MEMBERS = frozenset({"format", "command", "options", "description", "environment"})
 
 
@@ -30,8 +32,7 @@ class Package:
     @property
     def paths(self) -> frozenset[str]:
         """The options that name a file or folder."""
-        properties = self.options.get("properties", {})
-        return frozenset(name for name, rule in properties.items() if rule.get("format") == "path")
+        return frozenset(name for name, rule in self._rules.items() if rule.get("format") == "path")
 
     def option_faults(self, options: Mapping[str, Any]) -> list[Fault]:
         """Return what is wrong with a set of options, by place and rule."""
@@ -43,14 +44,20 @@ class Package:
 
     def typed(self, name: str, value: str) -> Any:
         """Read an option's text as the type that its schema gives it; leave it as text where it does not fit."""
-        match self.options.get("properties", {}).get(name, {}).get("type"):
-            case "integer" if value.lstrip("-").isdigit():
+        match self._rules.get(name, {}).get("type"):
+            case "integer" if _INTEGER.fullmatch(value):
                 return int(value)
             case "boolean" if value in ("true", "false"):
                 return value == "true"
             case "array":
                 return value.split(",")
         return value
+
+    @property
+    def _rules(self) -> Mapping[str, Mapping[str, Any]]:
+        """The options whose schema is an object; `true` is a schema too, and says nothing."""
+        properties = self.options.get("properties", {})
+        return {name: rule for name, rule in properties.items() if isinstance(rule, Mapping)}
 
 
 def _plainly(error: Any) -> str:
@@ -69,9 +76,12 @@ def read_package(document: bytes) -> Package:
 
 
 def _package(reader: Reader, document: bytes) -> Package:
+    if len(document) > limits.DOCUMENT_BYTES:
+        reader.fault("size", f"is larger than {limits.DOCUMENT_BYTES} bytes")
+        return Package(())
     try:
-        root = tomllib.loads(document[: limits.DOCUMENT_BYTES + 1].decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
+        root = tomllib.loads(document.decode("utf-8"))
+    except (ValueError, RecursionError):
         reader.fault("toml", "is not valid TOML")
         return Package(())
     if root.get("format") != FORMAT:

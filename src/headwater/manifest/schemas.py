@@ -15,7 +15,7 @@ def schema_faults(schema: Mapping[str, Any]) -> Iterator[str]:
         yield "$schema must be absent or the 2020-12 dialect"
         return
     for reference in _references(schema):
-        if not isinstance(reference, str) or not reference.startswith("#"):
+        if isinstance(reference, str) and not reference.startswith("#"):
             yield "$ref and $dynamicRef must be local fragments"
             return
     try:

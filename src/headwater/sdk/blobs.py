@@ -10,8 +10,6 @@ from typing import Any
 
 from headwater.sdk.outcome import Misuse
 
-SPOOL_VARIABLE = "HEADWATER_BLOBS"
-
 
 class Spool:
     """The folder that the host gave this run for its blobs."""

@@ -32,6 +32,8 @@ class Channel:
         self._in = os.fdopen(reading, "rb", closefd=False)
         self._out = io.BufferedWriter(io.FileIO(writing, "wb", closefd=False), _BUFFER_BYTES)
         self._waiting: queue.Queue[InteractionResponse | None] | None = None
+        self._closed = False
+        self._turn = threading.RLock()
         self._encode = msgspec.json.Encoder().encode
         self._flushed = clock.monotonic()
 
@@ -50,7 +52,7 @@ class Channel:
             fatal("stdin closed before START")
         try:
             message = _answers(line)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             fatal("the first line is not START")
         if not isinstance(message, Start):
             fatal("the first line is not START")
@@ -62,34 +64,39 @@ class Channel:
         for line in self._in:
             try:
                 message = _answers(line)
-            except msgspec.DecodeError:
+            except (msgspec.DecodeError, RecursionError):
                 fatal("the host sent a line that is no message")
             waiting, self._waiting = self._waiting, None
             if isinstance(message, Start) or waiting is None:
                 fatal(f"the host sent {type(message).__struct_config__.tag} while none was due")
             waiting.put(message)
+        self._closed = True
         if self._waiting is not None:
             self._waiting.put(None)
 
     def send(self, message: Any) -> None:
-        """Write a message."""
-        self._out.write(self._encode(message) + b"\n")
-        if (moment := clock.monotonic()) - self._flushed > _FLUSH_SECONDS:
-            self._out.flush()
-            self._flushed = moment
+        """Write a message. While a question is open, other threads wait here for its answer."""
+        line = self._encode(message) + b"\n"
+        with self._turn:
+            self._out.write(line)
+            if (moment := clock.monotonic()) - self._flushed > _FLUSH_SECONDS:
+                self._out.flush()
+                self._flushed = moment
 
     def flush(self) -> None:
         """Hand over everything that was written."""
-        self._out.flush()
-        self._flushed = clock.monotonic()
+        with self._turn:
+            self._out.flush()
+            self._flushed = clock.monotonic()
 
     def ask(self, question: Interaction) -> InteractionResponse:
         """Send a question and wait for its answer; nothing is written in between (CP-701)."""
         waiting: queue.Queue[InteractionResponse | None] = queue.Queue()
-        self._waiting = waiting
-        self.send(question)
-        self.flush()
-        answer = waiting.get()
+        with self._turn:
+            self._waiting = waiting
+            self.send(question)
+            self.flush()
+            answer = None if self._closed else waiting.get()
         if answer is None or answer.request_id != question.request_id:
             raise Declined("The host closed the conversation.")
         return answer

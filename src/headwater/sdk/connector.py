@@ -57,7 +57,7 @@ class Connector:
             status, error = "cancelled", None
         except Fail as failure:
             status, error = "failed", _described(failure)
-        except Exception as failure:  # noqa: BLE001 - the run boundary: DONE is sent whatever the code does (CP-214)
+        except (Exception, SystemExit) as failure:  # noqa: BLE001 - the run boundary: DONE is sent whatever the code does (CP-214)
             traceback.print_exc()
             status, error = "failed", {"message": f"{type(failure).__name__} in the connector", "retryable": True}
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -68,7 +68,9 @@ class Connector:
     def _collect(self, run: RunContext, start: Start) -> tuple[str, dict[str, Any] | None]:
         missing = sorted(self.declaration.required_bindings - run.bindings.keys())
         if missing:
-            raise Fail(f"START lacks a required binding: {', '.join(missing)}", retryable=False)
+            lack = f"START lacks a required binding: {', '.join(missing)}"
+            sys.stderr.write(f"connector: {lack}\n")
+            raise Fail(lack, retryable=False)
         failed = []
         for entry in start.scope.streams:
             function = self._functions.get(entry.name)

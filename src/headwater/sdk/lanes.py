@@ -17,7 +17,8 @@ class DetailLane:
 
     `require` each key that the parent's list names, then `emit` its record or report its `gap`. Leaving the
     lane sends the one DETAIL_COVERAGE of this parent (CP-516). A key that is neither emitted nor a gap
-    stays unaccounted, and the host withholds the parent's checkpoint: that is what honesty costs.
+    stays unaccounted, and the host withholds the parent's checkpoint: that is what honesty costs. A detail
+    that the scope of the run leaves out is not required. Open one lane for a parent and run, not one a page.
 
         with messages.details("attachments") as lane:
             for key, url in wanted:
@@ -51,14 +52,19 @@ class DetailLane:
         self.require(*keys)
 
     def emit(self, data: Mapping[str, Any], *, key: Key | None = None) -> bool:
-        """Send a detail record; it counts as fetched under its own key."""
+        """Send a detail record; it counts as fetched under its own key, once it was sent."""
+        self._check_open()
         key = self._stream.key_of(data) if key is None else key
         name = canonical(key)
         if name in self._gaps:
             raise Misuse("a detail was reported as a gap before: it cannot also be fetched")
         self._required[name] = None
-        self._hydrated[name] = None
-        return self._stream.emit(data, key=key)
+        sent = self._stream.emit(data, key=key)
+        if sent:
+            self._hydrated[name] = None
+        elif name not in self._hydrated:
+            del self._required[name]
+        return sent
 
     def unchanged(self, key: Key) -> None:
         """Say that a detail was collected by an earlier run and is still the same."""
@@ -75,11 +81,11 @@ class DetailLane:
         error: Mapping[str, Any] | None = None,
     ) -> None:
         """Say that a detail is missing for now; `locator` is all a later run needs to fetch it, and no secret."""
+        self._check_open()
         name = canonical(key)
         if name in self._hydrated:
             raise Misuse("a detail was fetched before: it cannot also be a gap")
         self._required[name] = None
-        self._gaps[name] = None
         self._run.send(
             "DETAIL_GAP",
             stream=self._stream.name,
@@ -90,9 +96,13 @@ class DetailLane:
             detail_locator=dict(locator) if locator is not None else None,
             last_error=dict(error) if error is not None else None,
         )
+        self._gaps[name] = None
 
     def close(self) -> None:
-        """Send this parent's coverage."""
+        """Send this parent's coverage, once."""
+        if self._boundary in self._run.reported:
+            return
+        self._run.reported.add(self._boundary)
         self._run.send(
             "DETAIL_COVERAGE",
             reference_only=True,
@@ -103,3 +113,11 @@ class DetailLane:
             gap_keys=list(self._gaps) or None,
         )
         self._run.channel.flush()
+
+    @property
+    def _boundary(self) -> tuple[str, str]:
+        return self._stream.name, self._parent
+
+    def _check_open(self) -> None:
+        if self._boundary in self._run.reported:
+            raise Misuse("this parent's coverage was sent: nothing of it can follow")

@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from headwater import clock
 from headwater.manifest.declaration import Stream
@@ -20,8 +21,8 @@ class Narrowing:
         self.resources = None if scope.resources is UNSET else frozenset(scope.resources)
         self.fields = None if scope.fields is UNSET else frozenset(scope.fields) | stream.essential_fields
         window = None if scope.time_range is UNSET else scope.time_range
-        self.since = None if window is None else clock.parse(window.since)
-        self.until = None if window is None else clock.parse(window.until)
+        self.since = None if window is None else _edge(window.since)
+        self.until = None if window is None else _edge(window.until)
 
     def key_of(self, data: Mapping[str, Any]) -> Key:
         """Return a record's key by the declared primary key: a string, or an array for a compound key."""
@@ -49,6 +50,16 @@ class Narrowing:
         if self.fields is None:
             return data
         return {name: value for name, value in data.items() if name in self.fields}
+
+
+def _edge(value: str | UnsetType) -> datetime | None:
+    """Read one side of the window; a side that cannot be read must not widen it (CP-317)."""
+    if isinstance(value, UnsetType):
+        return None
+    moment = clock.parse(value)
+    if moment is None:
+        raise Misuse("START has a time_range that is no time")
+    return moment
 
 
 def canonical(key: Key) -> str:

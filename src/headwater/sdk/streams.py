@@ -9,14 +9,13 @@ import msgspec
 from headwater import clock
 from headwater.manifest.declaration import Declaration, InteractionKind
 from headwater.manifest.graph import CheckpointGraph
-from headwater.sdk.blobs import SPOOL_VARIABLE, Spool
+from headwater.sdk.blobs import Spool
 from headwater.sdk.channel import Channel
 from headwater.sdk.lanes import DetailLane
 from headwater.sdk.narrowing import Narrowing
 from headwater.sdk.outcome import Declined, Misuse
 from headwater.wire.messages import Interaction, Key, RecoveryAction, Start
-
-OPTIONS_VARIABLE = "HEADWATER_OPTIONS"
+from headwater.wire.surroundings import OPTIONS_VARIABLE, SPOOL_VARIABLE
 
 
 class RunContext:
@@ -35,6 +34,7 @@ class RunContext:
         self._spool = Spool(os.environ.get(SPOOL_VARIABLE))
         self._streams: dict[str, StreamRun] = {}
         self._questions = 0
+        self.reported: set[tuple[str, str]] = set()
 
     def wants(self, stream: str) -> bool:
         """Say whether this run collects a stream."""
@@ -121,8 +121,8 @@ class StreamRun:
         message["emitted_at"] = clock.stamp()
         if op is not None:
             message["op"] = op
-        self.run.records_emitted += 1
         self.run.channel.send(message)
+        self.run.records_emitted += 1
         return True
 
     def save(self, cursor: Mapping[str, Any]) -> None:
@@ -144,4 +144,6 @@ class StreamRun:
         """Open the lane that fetches a detail stream's records for this stream's records."""
         if self.name not in self.run.declaration.streams[child].parent_streams:
             raise Misuse(f"stream {child} does not declare {self.name} in parent_streams")
+        if (child, self.name) in self.run.reported:
+            raise Misuse(f"the coverage of {child} for {self.name} was sent: one lane serves the whole run")
         return DetailLane(self.run, self.run.stream(child), self.name)

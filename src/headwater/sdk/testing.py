@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headwater.sdk.blobs import SPOOL_VARIABLE
-from headwater.sdk.streams import OPTIONS_VARIABLE
+from headwater.wire.surroundings import OPTIONS_VARIABLE, SPOOL_VARIABLE
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,9 @@ from headwater.wire.messages import ConnectorMessage, Record, State
 
 _decode = msgspec.json.Decoder(ConnectorMessage).decode
 _members = jiter.from_json
-_DEEP = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
+# An unterminated string runs to the end of the text, or its every quote would be tried as a beginning.
+_DEEP = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{}]', re.DOTALL)
+_ESCAPE = re.compile(r"\\(?:u[Dd][89ABab]..\\u[Dd][C-Fc-f]..|(?P<lone>u[Dd][89A-Fa-f]..)|.)")
 
 
 class NotAMessage(Exception):
@@ -85,36 +87,32 @@ def _utf8(line: bytes) -> str:
 
 def _loosely(text: str, error: Exception) -> tuple[Any, str]:
     """Read JSON by the grammar alone, and name what the exact decoders would not take."""
-    reason = ""
-    if isinstance(error, RecursionError) or "recursion limit" in str(error):
-        text, reason = _flattened(text), "nested_too_deep"
     try:
-        members = json.loads(text, parse_constant=_no_constant)
-    except (ValueError, RecursionError) as cause:
-        rule = cause.rule if isinstance(cause, NotAMessage) else "not_json"
-        words = str(cause) if isinstance(cause, NotAMessage) else "A line is not JSON."
-        raise NotAMessage(rule, words) from cause
-    if not reason and "Detected duplicate key" in str(error):
-        reason = "repeated_member"
-    elif not reason and _has_lone_surrogate(text):
-        reason = "lone_surrogate"
-    return members, reason
+        members = _parsed(text)
+    except RecursionError:
+        return _parsed(_flattened(text)), "nested_too_deep"
+    if isinstance(error, RecursionError) or "recursion limit" in str(error):
+        return members, "nested_too_deep"
+    if "Detected duplicate key" in str(error):
+        return members, "repeated_member"
+    return members, "lone_surrogate" if _has_lone_surrogate(text) else ""
 
 
-class _NotANumber(NotAMessage, ValueError):
-    """NaN or Infinity, which JSON does not have."""
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text, parse_constant=_no_constant)
+    except NotAMessage:
+        raise
+    except ValueError as cause:
+        raise NotAMessage("not_json", "A line is not JSON.") from cause
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise _NotANumber("not_json", f"A line is not JSON: it holds {name}.")
+    raise NotAMessage("not_json", f"A line is not JSON: it holds {name}.")
 
 
 def _has_lone_surrogate(text: str) -> bool:
-    try:
-        json.dumps(json.loads(text), ensure_ascii=False).encode("utf-8")
-    except UnicodeEncodeError:
-        return True
-    return False
+    return any(escape["lone"] for escape in _ESCAPE.finditer(text))
 
 
 def _flattened(text: str) -> str:
@@ -135,17 +133,13 @@ def _flattened(text: str) -> str:
     return "".join([*kept, text[copied:]])
 
 
-_ENVELOPE = msgspec.json.Decoder(Record)
-
-
 def _check_envelope(members: dict[str, Any]) -> None:
     """Hold the members of an unreadable record to the shape of a RECORD."""
     if not isinstance(members.get("data"), dict):
         raise NotAMessage("record_data", "A RECORD has data that is not an object.")
     envelope = {name: members[name] for name in ("type", "stream", "key", "emitted_at", "op") if name in members}
-    safe = json.dumps({**envelope, "data": {}}, ensure_ascii=False).encode("utf-8", "replace")
     try:
-        _ENVELOPE.decode(safe)
+        msgspec.convert({**envelope, "data": msgspec.Raw(b"{}")}, Record)
     except msgspec.ValidationError as error:
         raise _refusal("RECORD", "", error) from error
 

@@ -28,7 +28,7 @@ class Framer:
         lines = [b"".join(self._parts), *rest.split(b"\n")]
         self._parts = [lines.pop()]
         self._held = len(self._parts[0])
-        if self._held > self.max_bytes:
+        if max(self._held, *map(len, lines)) > self.max_bytes:
             raise LineTooLong
         return [line[:-1] if line[-1:] == b"\r" else line for line in lines if line and line != b"\r"]
 

@@ -4,6 +4,7 @@ Members that are absent are `UNSET`; a `null` is never an absent member. Members
 name are ignored, because connectors in use send some, and none of them may change an outcome (CP-465).
 """
 
+from decimal import Decimal
 from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
@@ -224,5 +225,5 @@ def whole(value: Number) -> int | None:
 def detail_key(value: DetailKey) -> str:
     """Return the canonical string of a detail key: 7, 7.0 and "7" are the same key (CP-512, CP-513)."""
     if isinstance(value, float) and value.is_integer():
-        return str(int(value))
+        return str(int(Decimal(repr(value))))
     return value if isinstance(value, str) else str(value)

@@ -1,6 +1,6 @@
 """The demo's provider: a small message service on loopback, always the same archive.
 
-    python provider.py --round N [--port 0] [--delay-ms 15]
+    python provider.py --round N [--port 0] [--delay-ms 50]
 
 It prints one JSON line with its address, and ends when its stdin does. Each round adds twelve messages, edits
 five and deletes one. In round 0 two attachments answer 503, and one is always pending.
@@ -172,7 +172,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--round", type=int, default=0)
     parser.add_argument("--port", type=int, default=0)
-    parser.add_argument("--delay-ms", type=float, default=15)
+    parser.add_argument("--delay-ms", type=float, default=50)
     options = parser.parse_args()
     Answering.archive = Archive(options.round)
     Answering.delay_seconds = options.delay_ms / 1000

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from headwater.cli.output import clip, pairs, table
+from headwater.cli.output import clip, pairs, table, typed
 from headwater.cli.session import Cli, pass_cli
 from headwater.errors import refuse
 
@@ -79,7 +79,9 @@ def new(cli: Cli, name: str, into: Path) -> None:
     folder = scaffold(name, into)
     commands = [f"headwater connectors check {folder}", f"headwater collect {name}/me --from {folder}"]
     result = {"folder": str(folder), "next": commands}
-    cli.output.result(result, lambda: [f"{folder} is a working connector.", *(f"  Next: {text}" for text in commands)])
+    cli.output.result(
+        result, lambda: [f"{folder} is a working connector.", *(f"  Next: {typed(text)}" for text in commands)]
+    )
 
 
 @connectors.command()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from headwater.cli.output import table
+from headwater.cli.output import table, typed
 from headwater.cli.session import Cli, pass_cli
 
 
@@ -22,7 +22,9 @@ def add(cli: Cli, name: str, settings: tuple[str, ...], folder: Path | None) -> 
     """Remember an instance. Exit status: 0, or 2 where the options do not fit."""
     instance = cli.host.set_up(name, settings, folder)
     result = {"instance": instance.name, "options": dict(instance.options)}
-    cli.output.result(result, lambda: [f"{instance.name} is set up.", f"  Next: headwater collect {instance.name}"])
+    cli.output.result(
+        result, lambda: [f"{instance.name} is set up.", f"  Next: {typed('headwater')} collect {instance.name}"]
+    )
 
 
 @instances.command("list")

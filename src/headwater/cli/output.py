@@ -1,5 +1,6 @@
 """What a person or a program gets to see. stdout carries the result and nothing else; the rest is stderr."""
 
+import shutil
 import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -51,7 +52,7 @@ class Output:
             if error.safe:
                 sys.stderr.write(f"  {error.safe}\n")
             if error.command:
-                sys.stderr.write(f"  Next: {error.command}\n")
+                sys.stderr.write(f"  Next: {typed(error.command)}\n")
         return error.exit_status
 
     def misuse(self, error: click.ClickException) -> int:
@@ -63,7 +64,7 @@ class Output:
         else:
             context = getattr(error, "ctx", None)
             path = context.command_path if context is not None else "headwater"
-            sys.stderr.write(f"headwater: {_misuse(error)}\n  Next: {path} --help\n")
+            sys.stderr.write(f"headwater: {_misuse(error)}\n  Next: {typed(path)} --help\n")
         return _PRESENTATION[code]
 
     def internal(self) -> int:
@@ -92,6 +93,11 @@ def _misuse(error: click.ClickException) -> str:
         case click.UsageError() if "No such command" in error.message:
             return "There is no such command."
     return "The command line does not fit."
+
+
+def typed(command: str) -> str:
+    """Return a command as it has to be typed here: through the checkout's launcher where nothing is installed."""
+    return command if shutil.which("headwater") else command.replace("headwater", "./headwater", 1)
 
 
 def plain(value: object) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from headwater.cli.output import clip, pairs, plain, table
+from headwater.cli.output import clip, pairs, plain, table, typed
 from headwater.cli.session import Cli, page_options, pass_cli
 
 COLUMNS = {
@@ -109,7 +109,7 @@ def _words(run: Mapping[str, Any]) -> Iterable[str]:
     if error:
         yield f"The connector says: {clip(error['message'], 200)}"
     if any(stream["rejected"] for stream in run["streams"]):
-        yield f"Refused records: headwater rejections list --run {run['run_id']}"
+        yield f"Refused records: {typed('headwater')} rejections list --run {run['run_id']}"
     if run["stderr_tail"] and run["status"] != "succeeded":
         yield "The end of the connector's stderr:"
         yield from (f"    {plain(line)}" for line in run["stderr_tail"].splitlines()[-12:])

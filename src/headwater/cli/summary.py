@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from headwater.cli.output import clip, plain, table
+from headwater.cli.output import clip, plain, table, typed
 from headwater.collect.ports import Outcome
 
 STREAM_COLUMNS = {
@@ -56,7 +56,7 @@ def lines_of(result: Mapping[str, Any], *, next_command: str) -> Iterable[str]:
     yield from (f"  {line}" for line in table(result["streams"], STREAM_COLUMNS, empty="No stream was in scope."))
     yield ""
     yield from explained(result["checkpoints"])
-    yield f"  Next: {next_command}"
+    yield f"  Next: {typed(next_command)}"
 
 
 def _in_short(result: Mapping[str, Any]) -> str:

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from headwater import clock, limits
 from headwater.collect.effects import Keep, Receipt
@@ -37,12 +38,10 @@ def canonical_component(value: Any) -> str | None:
 
 
 class Gate:
-    """What admits the records of one stream in one run, and counts them."""
+    """What admits the records of one stream in one run."""
 
     def __init__(self, stream: Stream, scope: CollectionStream) -> None:
         self.name = stream.name
-        self.seen = 0
-        self.refused = 0
         self._key_fields = stream.primary_key
         self._key_field = stream.primary_key[0] if len(stream.primary_key) == 1 else None
         self._validator = compile_schema(stream.schema) if stream.schema is not None else None
@@ -60,7 +59,6 @@ class Gate:
 
     def admit(self, record: Record, data: Mapping[str, Any], line: bytes) -> Keep | Receipt:
         """Judge one record. Raise `NotAMessage` where it is not even a RECORD (CP-115)."""
-        self.seen += 1
         emitted_at = record.emitted_at
         if emitted_at != self._last_emitted_at:
             self._check_time(emitted_at)
@@ -89,11 +87,10 @@ class Gate:
         digest = blob_digest(reference)
         if digest is None:
             return self.refuse("blob_ref", "The record's blob_ref does not have its shape.", keep.key, line)
-        return keep._replace(blob=digest)
+        return replace(keep, blob=digest)
 
     def refuse(self, reason: str, message: str, key: str | None, line: bytes | None) -> Receipt:
-        """Make the receipt of a record that is refused, and count it."""
-        self.refused += 1
+        """Make the receipt of a record that is refused."""
         return Receipt(self.name, reason, message, key, line)
 
     def _check_time(self, value: str) -> None:

@@ -2,11 +2,13 @@
 
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from headwater.wire.messages import Done, Interaction
 
 
-class Keep(NamedTuple):
-    """Store a record, or its deletion. `data` is the JSON text as it came, None for a delete.
+class Keep(Struct, frozen=True, gc=False):
+    """Store a record, or its deletion. One is made for each record, so it is the cheapest of values. `data` is the JSON text as it came, None for a delete.
 
     `time` is the consent time in microseconds since 1970, where the stream declares one. `blob` is the
     SHA-256 (hex) of the bytes that the record refers to.

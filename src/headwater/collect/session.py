@@ -299,7 +299,6 @@ class Session:
         gate = self._gates.get(record.stream)
         if gate is None:
             return self._outside(record.stream)
-        gate.seen += 1
         words = {
             "repeated_member": "names a member twice",
             "lone_surrogate": "holds half of a surrogate pair",

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterable
@@ -9,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from headwater.sdk.outcome import Misuse
+
+_MIME_TYPE = re.compile(r"[\w!#$&^.+-]+/[\w!#$&^.+-]+(?:;.*)?", re.ASCII)
 
 
 class Spool:
@@ -21,6 +24,8 @@ class Spool:
         """Store bytes, a file or chunks, and return the `blob_ref` that a record carries (CORE-026)."""
         if self._folder is None:
             raise Misuse("the host gave this run no place for blobs")
+        if not _MIME_TYPE.fullmatch(mime_type):
+            raise Misuse("a mime_type has the form type/subtype, such as image/jpeg")
         descriptor, name = tempfile.mkstemp(dir=self._folder, prefix=".part-")
         digest, size = hashlib.sha256(), 0
         with os.fdopen(descriptor, "wb") as file:

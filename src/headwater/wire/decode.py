@@ -137,9 +137,11 @@ def _check_envelope(members: dict[str, Any]) -> None:
     """Hold the members of an unreadable record to the shape of a RECORD."""
     if not isinstance(members.get("data"), dict):
         raise NotAMessage("record_data", "A RECORD has data that is not an object.")
-    envelope = {name: members[name] for name in ("type", "stream", "key", "emitted_at", "op") if name in members}
+    named = ("type", "stream", "key", "emitted_at", "op")
+    envelope: dict[str, Any] = {name: members[name] for name in named if name in members}
+    envelope["data"] = msgspec.Raw(b"{}")
     try:
-        msgspec.convert({**envelope, "data": msgspec.Raw(b"{}")}, Record)
+        msgspec.convert(envelope, Record)
     except msgspec.ValidationError as error:
         raise _refusal("RECORD", "", error) from error
 

@@ -92,9 +92,9 @@ class Writer:
         execute, current, run, streams = self._execute, self._current, self._run, self._streams
         seq = int(execute(self._last).get)
         for keep in keeps:
-            name, key, emitted_at, time, data, blob = keep
+            name, key, data = keep.stream, keep.key, keep.data
             stream = streams[name]
-            if blob is not None and not self._adopt(blob):
+            if keep.blob is not None and not self._adopt(keep.blob):
                 message = "The bytes that the record's blob_ref names did not come."
                 receipts.append(Receipt(name, "blob_missing", message, key, (data or "").encode()))
                 continue
@@ -118,7 +118,7 @@ class Writer:
                 receipts.append(Receipt(name, "append_only", message, key, data.encode()))
                 continue
             seq += 1
-            versions.append((seq, prev, stream.row, run, time, key, emitted_at, data))
+            versions.append((seq, prev, stream.row, run, keep.time, key, keep.emitted_at, data))
             stream.written[key] = Current(seq, data)
             counts[name][2 if data is None else 0] += 1
 

@@ -1,0 +1,1 @@
+"""Commits and refs of a git repository."""

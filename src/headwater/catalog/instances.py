@@ -13,7 +13,8 @@ from headwater import limits
 from headwater.errors import HeadwaterError, refuse
 
 FORMAT = "headwater-collect/1"
-_NAME = re.compile(r"[A-Za-z0-9._-]{1,64}/[A-Za-z0-9._-]{1,64}")
+_PART = r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}"
+_NAME = re.compile(f"{_PART}/{_PART}")
 _MEMBERS = frozenset({"folder", "streams", "options"})
 
 

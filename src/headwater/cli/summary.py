@@ -63,7 +63,8 @@ def _in_short(result: Mapping[str, Any]) -> str:
     """Say in one line what came and what is missing."""
     totals = {name: sum(stream[name] for stream in result["streams"]) for name in STREAM_COLUMNS if name != "stream"}
     withheld = len(result["checkpoints"]["withheld"])
-    parts = [f"{totals['accepted']:,} records new or changed", f"{totals['unchanged']:,} unchanged"]
+    records = "record" if totals["accepted"] == 1 else "records"
+    parts = [f"{totals['accepted']:,} {records} new or changed", f"{totals['unchanged']:,} unchanged"]
     parts += [f"{totals[name]:,} {name}" for name in ("deleted", "rejected", "gaps") if totals[name]]
     parts += [f"{withheld} cursor{'s' if withheld > 1 else ''} withheld"] if withheld else []
     return ", ".join(parts) + "."
@@ -86,5 +87,5 @@ def problems_of(result: Mapping[str, Any]) -> list[str]:
     if error := result.get("connector_error"):
         lines.append(f"The connector says: {clip(error['message'], 200)}")
     stored = sum(stream["accepted"] + stream["deleted"] for stream in result["streams"])
-    kept = f"{stored:,} new or changed records were stored before that and are kept."
+    kept = f"Stored before that, and kept: {stored:,} new or changed."
     return [*lines, kept, *(line.strip() for line in explained(result["checkpoints"]))]

@@ -51,6 +51,7 @@ class Run:
         self._deadlines = deadlines or Deadlines()
         self._batch: list[Write] = []
         self._held = 0
+        self._stored_at = clock.monotonic()
         self._tallies = {name: Tally() for name in session.plan.streams}
         self._truncated = False
         self._secrets: set[str] = set()
@@ -100,7 +101,7 @@ class Run:
             if read.lines:
                 await self._take(guest, read.lines)
                 heard = clock.monotonic()
-            if self._batch and (not read.lines or self._is_full):
+            if self._batch and (not read.lines or self._is_due):
                 await self._store()
         await self._store()
 
@@ -121,8 +122,10 @@ class Run:
         return 0
 
     @property
-    def _is_full(self) -> bool:
-        return self._held >= limits.BATCH_BYTES or len(self._batch) >= limits.BATCH_EFFECTS
+    def _is_due(self) -> bool:
+        """Whether the batch is large, or old: a slow connector's records do not wait for a fast one's size."""
+        large = self._held >= limits.BATCH_BYTES or len(self._batch) >= limits.BATCH_EFFECTS
+        return large or clock.monotonic() - self._stored_at >= limits.BATCH_WAIT_SECONDS
 
     async def _take(self, guest: Guest, lines: Sequence[bytes]) -> None:
         receive, batch = self._session.receive, self._batch
@@ -156,6 +159,7 @@ class Run:
     async def _store(self, *, ended: bool = False) -> None:
         """Make the batch durable. A store that fails ends the run, and what was in the batch was not kept."""
         batch, self._batch, self._held = self._batch, [], 0
+        self._stored_at = clock.monotonic()
         if not batch and not ended:
             return
         try:

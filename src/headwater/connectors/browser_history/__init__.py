@@ -1,0 +1,1 @@
+"""Visits, pages and bookmarks of Chromium-family browsers and Firefox."""

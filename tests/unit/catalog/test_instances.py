@@ -1,0 +1,85 @@
+"""The instances of `collect.toml`: private, whole, and edited without touching another byte."""
+
+import os
+
+import pytest
+
+from headwater.catalog.instances import Instance, Instances, valid_name
+from headwater.errors import HeadwaterError
+
+
+def test_an_instance_is_read_back_as_it_was_added(tmp_path):
+    """What was remembered comes back, options and all."""
+    instances = Instances(tmp_path / "collect.toml")
+    instances.add(Instance("git/here", {"path": "/x", "depth": 3}, ("commits",)))
+    assert instances.all() == {"git/here": Instance("git/here", {"path": "/x", "depth": 3}, ("commits",))}
+
+
+def test_adding_keeps_every_other_byte(tmp_path):
+    """Comments and order belong to the person who wrote them."""
+    path = tmp_path / "collect.toml"
+    before = (
+        'format = "headwater-collect/1" # mine\n\n# keep me\n[instances."a/b"]\n[instances."a/b".options]\nx   =  1\n'
+    )
+    path.write_text(before)
+    path.chmod(0o600)
+    Instances(path).add(Instance("c/d", {"y": 2}))
+    assert path.read_text().startswith(before)
+    assert set(Instances(path).all()) == {"a/b", "c/d"}
+
+
+def test_the_file_is_made_for_its_owner_only(tmp_path):
+    """Nobody else on the machine reads what is collected from where."""
+    path = tmp_path / "collect.toml"
+    Instances(path).add(Instance("a/b"))
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.clause("CLI-058")
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o666])
+def test_a_file_that_others_can_read_is_refused(tmp_path, mode):
+    """Loose permissions are a refusal with its rule, and not a warning."""
+    path = tmp_path / "collect.toml"
+    Instances(path).add(Instance("a/b"))
+    path.chmod(mode)
+    with pytest.raises(HeadwaterError) as raised:
+        Instances(path).all()
+    assert raised.value.data == {"configuration_rule": "config_not_private"}
+
+
+@pytest.mark.clause("CLI-901")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "not toml [",
+        'format = "other/1"\n',
+        'format = "headwater-collect/1"\n[instances."no-slash"]\n',
+        'format = "headwater-collect/1"\n[instances."a/b"]\nunknown = 1\n',
+        'format = "headwater-collect/1"\n[instances."a/b"]\nstreams = "commits"\n',
+        'format = "headwater-collect/1"\ninstances = 3\n',
+    ],
+)
+def test_a_file_that_does_not_fit_is_refused_and_left_alone(tmp_path, text):
+    """Nothing is guessed, and an edit over a broken file does not destroy it."""
+    path = tmp_path / "collect.toml"
+    path.write_text(text)
+    path.chmod(0o600)
+    with pytest.raises(HeadwaterError) as raised:
+        Instances(path).add(Instance("c/d"))
+    assert raised.value.code == "invalid_configuration"
+    assert path.read_text() == text
+
+
+def test_a_fifo_is_refused_and_not_waited_for(tmp_path):
+    """A file that would block is not opened."""
+    path = tmp_path / "collect.toml"
+    os.mkfifo(path, 0o600)
+    with pytest.raises(HeadwaterError):
+        Instances(path).all()
+
+
+@pytest.mark.parametrize("name", ["git", "git/", "/here", "a/b/c", "a b/c", "../x", "a/é"])
+def test_names_have_a_connector_and_an_instance(name):
+    """A name is two words of safe characters."""
+    with pytest.raises(HeadwaterError):
+        valid_name(name)

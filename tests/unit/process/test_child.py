@@ -1,0 +1,128 @@
+"""A child's life, with real processes."""
+
+import asyncio
+import os
+import sys
+
+import pytest
+
+from headwater import limits
+from headwater.errors import HeadwaterError
+from headwater.process.child import Child
+from headwater.process.environment import child_environment
+
+
+def run(script: str, use, *, command=None):
+    async def going():
+        words = command or [sys.executable, "-c", script]
+        child = await Child.spawn(words, folder=None, environment=child_environment({}))
+        try:
+            return await use(child)
+        finally:
+            await child.stop()
+
+    return asyncio.run(going())
+
+
+async def everything(child):
+    lines = []
+    while True:
+        read = await child.read(20)
+        lines += read.lines
+        if read.ended:
+            return lines, read.truncated
+
+
+def is_gone(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+def test_lines_come_whole_and_a_cut_one_is_told():
+    """What follows the last LF is no line."""
+    lines, truncated = run("import sys; sys.stdout.write('a\\nb\\r\\n\\nhalf')", everything)
+    assert (lines, truncated) == ([b"a", b"b"], True)
+
+
+@pytest.mark.clause("CP-219")
+def test_what_was_written_before_the_exit_is_read_after_it():
+    """A burst into the pipe survives its writer."""
+    lines, _ = run("import os; os.write(1, b'x' * 9 + b'\\n' + b'y\\n' * 20000)", everything)
+    assert len(lines) == 20001
+
+
+def test_a_flood_on_stderr_blocks_nobody_and_keeps_its_end():
+    """The child can write as much as it likes; only the tail is kept."""
+
+    async def use(child):
+        lines, _ = await everything(child)
+        return lines, child.stderr_tail
+
+    script = "import sys; sys.stderr.write('noise' * 2_000_000 + 'the end'); print('done')"
+    lines, tail = run(script, use)
+    assert lines == [b"done"]
+    assert tail.endswith("the end")
+    assert len(tail) <= limits.STDERR_TAIL_BYTES
+
+
+def test_stop_ends_the_whole_group():
+    """A grandchild does not outlive the run."""
+    script = "import subprocess, time; p = subprocess.Popen(['sleep', '60']); print(p.pid, flush=True); time.sleep(60)"
+
+    async def use(child):
+        pid = int((await child.read(20)).lines[0])
+        exit_ = await child.stop()
+        return pid, exit_
+
+    pid, exit_ = run(script, use)
+    assert is_gone(pid)
+    assert exit_.signal == 15
+
+
+def test_a_grandchild_that_holds_stdout_does_not_hold_the_run():
+    """The end of the child is the end of its output."""
+    script = "import subprocess; subprocess.Popen(['sleep', '30']); print('x')"
+    lines, _ = run(script, everything)
+    assert lines == [b"x"]
+
+
+def test_time_passes_without_lines():
+    """An empty answer says that the wait is over."""
+
+    async def use(child):
+        return await child.read(0.05)
+
+    read = run("import time; time.sleep(30)", use)
+    assert (list(read.lines), read.ended) == ([], False)
+
+
+@pytest.mark.parametrize("command", [["/nonexistent/program"], ["no-such-program-anywhere"], ["/etc/passwd"]])
+def test_a_program_that_cannot_start_is_a_refusal(command):
+    """Nothing was started, and the code says so."""
+    with pytest.raises(HeadwaterError) as raised:
+        run("", everything, command=command)
+    assert raised.value.code == "connector_unavailable"
+
+
+def test_writing_to_a_child_that_is_gone_is_no_error():
+    """Its exit says what happened; the broken pipe does not."""
+
+    async def use(child):
+        await child.wait(20)
+        await child.send(b"x" * 5_000_000)
+        return True
+
+    assert run("", use)
+
+
+def test_the_environment_is_an_allow_list(monkeypatch):
+    """A token in the caller's environment does not reach a connector."""
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "sentinel")
+    monkeypatch.setenv("MY_OWN", "kept")
+    environment = child_environment({"EXTRA": "1"}, ["MY_OWN"])
+    assert "AWS_SECRET_ACCESS_KEY" not in environment
+    assert (environment["EXTRA"], environment["MY_OWN"]) == ("1", "kept")
+    assert environment.keys() <= {*os.environ, "EXTRA", "PYTHONDONTWRITEBYTECODE"}

@@ -3,7 +3,7 @@
 import resource
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -46,7 +46,7 @@ class CollectOptions:
 @click.option("--idle-timeout", type=click.FloatRange(0.1), default=limits.IDLE_SECONDS, help="Seconds of silence.")
 @click.option("--time-limit", type=click.FloatRange(0.1), default=limits.RUN_SECONDS, help="Seconds for the whole run.")
 @pass_cli
-def collect(cli: Cli, /, **typed: object) -> None:
+def collect(cli: Cli, /, **typed: Any) -> None:
     r"""Collect now: new and changed records are stored, and cursors commit only for what is proven.
 
     \b
@@ -60,7 +60,7 @@ def collect(cli: Cli, /, **typed: object) -> None:
     from headwater.collect.runs import Deadlines
 
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # an answer may be a password: no core file holds one
-    options = CollectOptions(**typed)  # type: ignore[arg-type]
+    options = CollectOptions(**typed)
     program = _program(cli, options)
     respondent = AnswerFile(options.answer_file) if options.answer_file is not None else Terminal.here()
     request = CollectRequest(

@@ -15,11 +15,11 @@ class LazyGroup(click.Group):
         super().__init__(*args, **kwargs)
         self._table = commands_table
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+    def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the commands, in the order of the table."""
         return list(self._table)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import one command."""
         if cmd_name not in self._table:
             return None
@@ -27,7 +27,7 @@ class LazyGroup(click.Group):
         command: click.Command = getattr(import_module(f"headwater.cli.{module}"), attribute)
         return command
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the table, without importing anything."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, help_) for name, (_, help_) in self._table.items()])

@@ -21,6 +21,8 @@ from headwater.wire.messages import CollectionStream, Key, Record
 
 BLOB_FIELD = "blob_ref"
 OUT_OF_SCOPE = "out_of_scope"
+# A key of this many characters fits its bound of bytes in any script.
+_SHORT_KEY = limits.KEY_BYTES // 4
 
 
 def canonical_key(key: Key) -> str:
@@ -64,27 +66,33 @@ class Gate:
             self._check_time(emitted_at)
         key = record.key
         name = key if type(key) is str else canonical_key(key)
-        deleting = record.op == "delete"
         time = self._moment(data) if self._time_field is not None else None
         if self.narrowed and not self._in_scope(name, data, time):
             return self.refuse(OUT_OF_SCOPE, "The record lies outside the scope of the run.", None, None)
-        # The quick comparison fits nearly every record; the long one knows compound keys and numbers.
-        differs = self._key_fields and (self._key_field is None or data.get(self._key_field) != key)
-        if differs and not self._identical(key, data, deleting):
-            return self._misidentified(name, line)
-        if deleting:
+        if fault := self._fault_of_key(key, name, data, deleting=record.op == "delete"):
+            return self.refuse(*fault, name[: limits.KEY_BYTES], line)
+        if record.op == "delete":
             return Keep(self.name, name, emitted_at, time, None, None)
         if self._is_valid is not None and not self._is_valid(data):
             return self._invalid(name, data, line)
-        if len(name) > limits.KEY_BYTES:
-            return self.refuse("key_size", f"The record's key is longer than {limits.KEY_BYTES}.", None, line)
-        text = str(record.data, "utf-8")
-        if self._has_blobs and BLOB_FIELD in data:
-            return self._with_blob(Keep(self.name, name, emitted_at, time, text, None), data[BLOB_FIELD], line)
-        return Keep(self.name, name, emitted_at, time, text, None)
+        keep = Keep(self.name, name, emitted_at, time, str(record.data, "utf-8"), None)
+        return self._with_blob(keep, data, line) if self._has_blobs else keep
 
-    def _with_blob(self, keep: Keep, reference: Any, line: bytes) -> Keep | Receipt:
-        digest = blob_digest(reference)
+    def _fault_of_key(self, key: Key, name: str, data: Mapping[str, Any], *, deleting: bool) -> tuple[str, str] | None:
+        """Return what is wrong with a record's key: a reason and a sentence."""
+        if len(name) > _SHORT_KEY and len(name.encode()) > limits.KEY_BYTES:
+            return "key_size", f"The record's key is longer than {limits.KEY_BYTES} bytes."
+        # The quick comparison fits nearly every record; the long one knows compound keys and numbers.
+        if self._key_field is not None and data.get(self._key_field) == key:
+            return None
+        if not self._key_fields or self._identical(key, data, deleting):
+            return None
+        return "key_identity", f"The record's key differs from its primary key ({', '.join(self._key_fields)})."
+
+    def _with_blob(self, keep: Keep, data: Mapping[str, Any], line: bytes) -> Keep | Receipt:
+        if BLOB_FIELD not in data:
+            return keep
+        digest = blob_digest(data[BLOB_FIELD])
         if digest is None:
             return self.refuse("blob_ref", "The record's blob_ref does not have its shape.", keep.key, line)
         return replace(keep, blob=digest)
@@ -124,10 +132,6 @@ class Gate:
             if canonical_component(data.get(field)) != part:
                 return False
         return True
-
-    def _misidentified(self, key: str, line: bytes) -> Receipt:
-        fields = ", ".join(self._key_fields)
-        return self.refuse("key_identity", f"The record's key differs from its primary key ({fields}).", key, line)
 
     def _invalid(self, key: str, data: Mapping[str, Any], line: bytes) -> Receipt:
         assert self._validator is not None

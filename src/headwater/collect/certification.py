@@ -118,18 +118,21 @@ def certify(declaration: Declaration, trials: Trials) -> list[Finding]:
 
 def _protocol(trials: Trials) -> Iterator[Finding]:
     runs = [trial for trial in (trials.whole, trials.resumed, trials.one_stream, trials.few_fields) if trial]
-    broken = {CLAUSE_OF_RULE[trial.cause]: trial for trial in runs if trial.cause in CLAUSE_OF_RULE}
+    yield from _rules(trials.whole, {CLAUSE_OF_RULE[run.cause]: run for run in runs if run.cause in CLAUSE_OF_RULE})
     unlisted = next((trial for trial in runs if _is_violation(trial)), None)
+    detail = unlisted.outcome.verdict.message if unlisted else ""
+    yield _finding("CP-100", unlisted is None, "Both directions carry one JSON object a line.", detail)
+    yield _finding("CP-200", not trials.spoke_early, "Nothing is written before START.", "It wrote before START.")
+
+
+def _rules(whole: Trial, broken: Mapping[str, Trial]) -> Iterator[Finding]:
+    has_lanes = bool(whole.outcome.facts.coverage)
     for clause, sentence in _SENTENCES.items():
         if clause in broken:
             yield Finding(clause, "fails", sentence, broken[clause].outcome.verdict.message)
         else:
-            has_lanes = bool(trials.whole.outcome.facts.coverage)
-            shown = trials.whole.cause == "succeeded" and (has_lanes or clause not in _OF_LANES)
+            shown = whole.cause == "succeeded" and (has_lanes or clause not in _OF_LANES)
             yield _finding(clause, shown or None, sentence)
-    detail = unlisted.outcome.verdict.message if unlisted else ""
-    yield _finding("CP-100", unlisted is None, "Both directions carry one JSON object a line.", detail)
-    yield _finding("CP-200", not trials.spoke_early, "Nothing is written before START.", "It wrote before START.")
 
 
 def _is_violation(trial: Trial) -> bool:
@@ -172,19 +175,20 @@ def _state(declaration: Declaration, trials: Trials) -> Iterator[Finding]:
     resumed = trials.resumed
     kept = None if resumed is None else resumed.outcome.verdict.status == "succeeded"
     yield _finding("CP-405", kept, sentence, "" if resumed is None else resumed.outcome.verdict.message)
-    large = [
-        name
-        for name, stream in declaration.streams.items()
-        if stream.incremental is not False and trials.whole.records(name) >= STATES_EXPECTED_FROM
-    ]
-    rare = [name for name in large if trials.whole.staged.get(name, 0) < 2 and name in trials.whole.staged]
-    sentence = "An incremental stream saves its cursor during the walk."
-    yield _finding("CP-409", not rare if large else None, sentence, f"Only at the end: {', '.join(rare)}.")
+    yield _saves_on_the_way(declaration, trials.whole)
     withheld = [held for held in trials.whole.outcome.decision.withheld if held.reason == "no_report"]
     lanes = any(stream.parent_streams for stream in declaration.streams.values())
     sentence = "Each parent of a detail lane gets one coverage report."
     detail = withheld[0].message if withheld else ""
     yield _finding("CP-516", not withheld if lanes else None, sentence, detail)
+
+
+def _saves_on_the_way(declaration: Declaration, whole: Trial) -> Finding:
+    sentence = "An incremental stream saves its cursor during the walk."
+    streams = [stream.name for stream in declaration.streams.values() if stream.incremental is not False]
+    large = [name for name in streams if whole.records(name) >= STATES_EXPECTED_FROM and name in whole.staged]
+    rare = [name for name in large if whole.staged[name] < 2]
+    return _finding("CP-409", not rare if large else None, sentence, f"Only at the end: {', '.join(rare)}.")
 
 
 def _finding(clause: str, holds: bool | None, sentence: str, detail: str = "") -> Finding:

@@ -8,10 +8,10 @@ from headwater.wire.messages import Done, Interaction
 
 
 class Keep(Struct, frozen=True, gc=False):
-    """Store a record, or its deletion. One is made for each record, so it is the cheapest of values. `data` is the JSON text as it came, None for a delete.
+    """Store a record, or its deletion. One is made for each record, so it is the cheapest of values.
 
-    `time` is the consent time in microseconds since 1970, where the stream declares one. `blob` is the
-    SHA-256 (hex) of the bytes that the record refers to.
+    `data` is the JSON text as it came, None for a delete. `time` is the consent time in microseconds since
+    1970, where the stream declares one. `blob` is the SHA-256 (hex) of the bytes that the record refers to.
     """
 
     stream: str
@@ -81,4 +81,4 @@ class Abort(NamedTuple):
 Write = Keep | Receipt | Stage | Gap
 Effect = Write | Tell | Ask | Finish | Abort
 
-WRITES = frozenset({Keep, Receipt, Stage, Gap})
+WRITES = (Keep, Receipt, Stage, Gap)

@@ -2,18 +2,16 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from headwater.collect.checkpoints import Decision
 from headwater.collect.effects import Write
-from headwater.collect.plan import RunPlan
+from headwater.collect.plan import Authority, RunPlan
 from headwater.collect.session import Facts
 from headwater.collect.verdict import Exit, Verdict
 from headwater.events import Event, Tally
+from headwater.manifest.graph import CheckpointGraph
 from headwater.wire.messages import Interaction
-
-if TYPE_CHECKING:
-    from headwater.collect.recovery import Orphan
 
 
 @dataclass(frozen=True)
@@ -32,6 +30,19 @@ class Commit:
 
     committed: tuple[str, ...] = ()
     failed: str | None = None
+
+
+@dataclass(frozen=True)
+class Orphan:
+    """A run that is marked as running though nobody runs it. The graph is that of its own manifest (CP-465)."""
+
+    run_id: str
+    authority: Authority
+    graph: CheckpointGraph
+    staged: tuple[str, ...]
+    gapped: frozenset[str]
+    connector_ended: bool
+    cancelled: bool
 
 
 class Ledger(Protocol):
@@ -61,7 +72,7 @@ class Ledger(Protocol):
         """Return the committed cursors of a namespace, as JSON text by stream."""
         ...
 
-    async def orphans(self) -> Sequence["Orphan"]:
+    async def orphans(self) -> Sequence[Orphan]:
         """Return the runs of the instance that are marked as running."""
         ...
 

@@ -3,24 +3,9 @@
 from dataclasses import dataclass
 
 from headwater.collect.checkpoints import Decision, decide_abandoned
-from headwater.collect.plan import Authority
 from headwater.collect.ports import Conclusion, Ledger
 from headwater.collect.session import Facts
 from headwater.collect.verdict import Verdict
-from headwater.manifest.graph import CheckpointGraph
-
-
-@dataclass(frozen=True)
-class Orphan:
-    """A run that is marked as running though nobody runs it. The graph is that of its own manifest (CP-465)."""
-
-    run_id: str
-    authority: Authority
-    graph: CheckpointGraph
-    staged: tuple[str, ...]
-    gapped: frozenset[str]
-    connector_ended: bool
-    cancelled: bool
 
 
 @dataclass(frozen=True)

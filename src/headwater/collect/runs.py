@@ -133,8 +133,8 @@ class Run:
             effect = receive(line)
             if effect is None:
                 continue
-            if type(effect) in WRITES:
-                batch.append(effect)  # type: ignore[arg-type]
+            if isinstance(effect, WRITES):
+                batch.append(effect)
                 self._held += len(line)
                 if self._held >= limits.BATCH_BYTES:
                     await self._store()

@@ -136,10 +136,11 @@ class Session:
             return self._break(violation.rule, violation.message)
 
     def answered(self, response: InteractionResponse) -> None:
-        """Note that the pending question was answered; the connector collects on."""
+        """Note that the pending question was answered; the connector collects on. A broken run stays broken."""
         if self._question is not None and self._question.request_id == response.request_id:
             self._question = None
-            self.phase = Phase.COLLECTING
+            if self.phase is Phase.WAITING:
+                self.phase = Phase.COLLECTING
 
     def cancel(self) -> None:
         """Record that the owner, or a revocation, ended the run. From here on nothing can commit."""
@@ -266,9 +267,7 @@ class Session:
 
     def _progress(self, message: Progress) -> Effect:
         stream = None if message.stream is UNSET else message.stream
-        reached = None if message.count is UNSET else float(message.count)
-        total = None if message.total is UNSET else float(message.total)
-        return Tell(message.message[: limits.TEXT_CHARACTERS], stream, reached, total)
+        return Tell(message.message[: limits.TEXT_CHARACTERS], stream, _amount(message.count), _amount(message.total))
 
     def _done(self, message: Done) -> Effect:
         if whole(message.records_emitted) is None:
@@ -314,6 +313,14 @@ class Session:
 
 def _text(value: Any) -> str | None:
     return value[: limits.TEXT_CHARACTERS] if isinstance(value, str) else None
+
+
+def _amount(value: Any) -> float | None:
+    """Return a number for people, None where none came or it has more digits than a float can hold."""
+    try:
+        return None if value is UNSET else float(value)
+    except OverflowError:
+        return None
 
 
 def _action(hint: Any) -> str | None:

@@ -1,7 +1,7 @@
 """Reading a connector manifest: one pass, every reason to refuse at once, nothing started before it."""
 
 from collections import Counter
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 import msgspec
 
@@ -11,8 +11,8 @@ from headwater.manifest.faults import Fault, Reader, refusal
 from headwater.manifest.graph import Edges, graph_faults
 from headwater.manifest.schemas import schema_faults
 
-_KINDS = frozenset(InteractionKind.__args__)  # type: ignore[attr-defined]
-_SEMANTICS = frozenset(Semantics.__args__)  # type: ignore[attr-defined]
+_KINDS = frozenset(get_args(InteractionKind))
+_SEMANTICS = frozenset(get_args(Semantics))
 
 
 def read(document: bytes) -> Declaration:

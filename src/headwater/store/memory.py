@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from headwater.collect.effects import Gap, Keep, Receipt, Stage, Write
 from headwater.collect.plan import RunPlan
-from headwater.collect.ports import Commit, Conclusion
-from headwater.collect.recovery import Orphan
+from headwater.collect.ports import Commit, Conclusion, Orphan
 from headwater.events import Tally
 
 
@@ -26,7 +25,7 @@ class MemoryLedger:
         """See `Ledger.begin`."""
         self._namespace, self._staged = plan.authority.namespace or "", {}
 
-    async def write(self, effects: Sequence[Write], *, ended: bool = False) -> Mapping[str, Tally]:  # noqa: ARG002
+    async def write(self, effects: Sequence[Write], *, ended: bool = False) -> Mapping[str, Tally]:
         """See `Ledger.write`."""
         tallies: defaultdict[str, Tally] = defaultdict(Tally)
         for effect in effects:
@@ -50,7 +49,7 @@ class MemoryLedger:
         self.records[place] = keep.data
         return Tally(deleted=1) if keep.data is None else Tally(accepted=1)
 
-    async def conclude(self, conclusion: Conclusion, *, run_id: str | None = None) -> Commit:  # noqa: ARG002
+    async def conclude(self, conclusion: Conclusion, *, run_id: str | None = None) -> Commit:
         """See `Ledger.conclude`."""
         self.conclusions.append(conclusion)
         for stream in conclusion.decision.committed:

@@ -19,6 +19,9 @@ from headwater.store.sqlite.database import queries
 OTHER, SAME, DELETED, ABSENT = 0, 1, 2, 3
 _ABSENT = (None, ABSENT)
 
+# What a record, or a delete, does to the number of live records in each of those states; None for nothing at all.
+CHANGES = ((0, None, 1, 1), (-1, None, None, None))
+
 
 class Current(NamedTuple):
     """The version of a key that a batch has written but not stored yet."""
@@ -43,6 +46,12 @@ class StreamBatch:
         self.pending_gaps: set[str] = set()
         self.healed: list[str] = []
         self.live = 0
+
+    def heal(self, key: str) -> None:
+        """Note that the record of a pending gap came."""
+        if key in self.pending_gaps:
+            self.pending_gaps.discard(key)
+            self.healed.append(key)
 
 
 class Writer:
@@ -98,25 +107,22 @@ class Writer:
                 message = "The bytes that the record's blob_ref names did not come."
                 receipts.append(Receipt(name, "blob_missing", message, key, (data or "").encode()))
                 continue
-            if stream.pending_gaps and key in stream.pending_gaps:
-                stream.pending_gaps.discard(key)
-                stream.healed.append(key)
+            if stream.pending_gaps:
+                stream.heal(key)
             before = stream.written.get(key)
             if before is None:
                 prev, state = execute(current, (stream.row, key, data)).fetchone() or _ABSENT
             else:
                 prev, state = before.seq, before.compare(data)
-            if state == SAME or (data is None and state != OTHER):
+            change = CHANGES[data is None][state]
+            if change is None:
                 counts[name][1] += 1
                 continue
-            if data is None:
-                stream.live -= 1
-            elif state != OTHER:
-                stream.live += 1
-            elif stream.append_only:
+            if change == 0 and stream.append_only:
                 message = "An append-only stream already holds this key with other content."
-                receipts.append(Receipt(name, "append_only", message, key, data.encode()))
+                receipts.append(Receipt(name, "append_only", message, key, (data or "").encode()))
                 continue
+            stream.live += change
             seq += 1
             versions.append((seq, prev, stream.row, run, keep.time, key, keep.emitted_at, data))
             stream.written[key] = Current(seq, data)

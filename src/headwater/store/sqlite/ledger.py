@@ -18,8 +18,7 @@ import msgspec
 from headwater import clock
 from headwater.collect.effects import Gap, Keep, Receipt, Stage, Write
 from headwater.collect.plan import Authority, RunPlan
-from headwater.collect.ports import Commit, Conclusion
-from headwater.collect.recovery import Orphan
+from headwater.collect.ports import Commit, Conclusion, Orphan
 from headwater.events import Tally
 from headwater.manifest.declaration import Stream
 from headwater.manifest.graph import CheckpointGraph
@@ -136,15 +135,14 @@ class SqliteLedger:
         keeps: list[Keep] = []
         with transaction(self._connection):
             for effect in effects:
-                kind = type(effect)
-                if kind is Keep:
-                    keeps.append(effect)  # type: ignore[arg-type]
-                elif kind is Stage:
-                    staged[effect.stream] = effect.cursor  # type: ignore[union-attr]
-                elif kind is Receipt:
-                    self._receipt(effect, tallies)  # type: ignore[arg-type]
+                if isinstance(effect, Keep):
+                    keeps.append(effect)
+                elif isinstance(effect, Stage):
+                    staged[effect.stream] = effect.cursor
+                elif isinstance(effect, Receipt):
+                    self._receipt(effect, tallies)
                 else:
-                    self._gap(effect, tallies)  # type: ignore[arg-type]
+                    self._gap(effect, tallies)
             for receipt in self._writer.store(keeps, tallies):
                 self._receipt(receipt, tallies)
             for stream, cursor in staged.items():

@@ -1,5 +1,6 @@
 """Connectors on disk: the bundled ones, those a person added, and any folder that is named."""
 
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,7 +11,7 @@ import msgspec
 
 import headwater.connectors
 from headwater import limits
-from headwater.errors import refuse
+from headwater.errors import HeadwaterError, refuse
 from headwater.manifest.declaration import Declaration
 from headwater.manifest.faults import refusal
 from headwater.manifest.package import Package, read_package
@@ -37,6 +38,14 @@ class ConnectorFolder:
         from headwater.manifest.reading import read
 
         return read(self.manifest)
+
+    @property
+    def description(self) -> str:
+        """What it collects, in a line: empty where its connector.toml does not say."""
+        try:
+            return str(tomllib.loads(_read(self.path / "connector.toml").decode()).get("description", ""))
+        except (HeadwaterError, ValueError):
+            return ""
 
     @cached_property
     def package(self) -> Package:

@@ -1,6 +1,5 @@
 """`headwater connectors`: what can be run; make one; check one."""
 
-import asyncio
 from pathlib import Path
 
 import click
@@ -20,7 +19,7 @@ def connectors() -> None:
 def list_(cli: Cli) -> None:
     """List the connectors of this machine. Exit status: 0."""
     rows = [
-        {"connector": folder.name, "origin": folder.origin, "description": folder.package.description}
+        {"connector": folder.name, "origin": folder.origin, "description": folder.description}
         for folder in cli.host.catalog.all()
     ]
     columns = {"connector": "connector", "origin": "origin", "description": "what it collects"}
@@ -95,6 +94,8 @@ def check(cli: Cli, path: Path, settings: tuple[str, ...]) -> None:
 
     Exit status: 0 it conforms, 1 it does not, 2 the folder cannot be used.
     """
+    import asyncio
+
     findings = asyncio.run(cli.host.check(path, settings))
     rows = [
         {"clause": finding.clause, "verdict": finding.verdict, "what": finding.sentence, "detail": finding.detail}

@@ -69,8 +69,6 @@ def plan_scope(
     if requested is None and not names:
         entries = [CollectionStream("*")]
     faults: list[Fault] = []
-    if not entries:
-        faults.append(Fault("/streams", "empty", "names no stream"))
     streams: dict[str, CollectionStream] = {}
     for index, entry in enumerate(entries):
         for stream in declaration.streams.values() if entry.name == "*" else _declared(declaration, entry, faults):
@@ -78,6 +76,8 @@ def plan_scope(
             if stream.name in streams:
                 faults.append(Fault(f"{place}/name", "unique", "names a stream twice"))
             streams[stream.name] = _narrowed(stream, entry, place, faults)
+    if not streams and not faults:
+        faults.append(Fault("/streams", "empty", "names no stream"))
     if faults:
         raise refusal("invalid_scope", "The scope is refused; nothing was started.", faults)
     return CollectionScope(list(streams.values()))

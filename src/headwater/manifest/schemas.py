@@ -1,17 +1,25 @@
-"""JSON Schema 2020-12 for streams and options: compiled once, offline, formats on."""
+"""JSON Schema 2020-12 for streams and options: compiled once, offline, formats on.
+
+The library is imported when a schema is first compiled: it takes longer to load than all of ours.
+"""
+
+from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import jsonschema_rs
+if TYPE_CHECKING:
+    from jsonschema_rs import Draft202012Validator as Validator
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
-Validator = jsonschema_rs.Draft202012Validator
 
 
 def schema_faults(schema: Mapping[str, Any]) -> Iterator[str]:
     """Yield what makes a schema unusable: its dialect, a reference that leaves it, the meta-schema."""
-    if schema.get("$schema", _DIALECT).rstrip("#") != _DIALECT if isinstance(schema.get("$schema", ""), str) else True:
+    import jsonschema_rs
+
+    dialect = schema.get("$schema", _DIALECT)
+    if not isinstance(dialect, str) or dialect.rstrip("#") != _DIALECT:
         yield "$schema must be absent or the 2020-12 dialect"
         return
     for reference in _references(schema):
@@ -26,7 +34,9 @@ def schema_faults(schema: Mapping[str, Any]) -> Iterator[str]:
 
 def compile_schema(schema: Mapping[str, Any]) -> Validator:
     """Compile a schema; nothing is fetched, whatever it refers to."""
-    return Validator(dict(schema), validate_formats=True, offline=True)
+    from jsonschema_rs import Draft202012Validator
+
+    return Draft202012Validator(dict(schema), validate_formats=True, offline=True)
 
 
 def explain(validator: Validator, value: Any) -> str:

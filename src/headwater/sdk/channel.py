@@ -96,7 +96,7 @@ class Channel:
             self._waiting = waiting
             self.send(question)
             self.flush()
-            answer = None if self._closed else waiting.get()
+            answer = None if self._closed and waiting.empty() else waiting.get()
         if answer is None or answer.request_id != question.request_id:
             raise Declined("The host closed the conversation.")
         return answer

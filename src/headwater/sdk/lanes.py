@@ -45,6 +45,7 @@ class DetailLane:
 
     def require(self, *keys: Key) -> None:
         """Name details that the parent's records need."""
+        self._check_open()
         self._required.update(dict.fromkeys(map(canonical, keys)))
 
     def require_all(self, keys: Iterable[Key]) -> None:
@@ -68,8 +69,12 @@ class DetailLane:
 
     def unchanged(self, key: Key) -> None:
         """Say that a detail was collected by an earlier run and is still the same."""
-        self._required[canonical(key)] = None
-        self._hydrated[canonical(key)] = None
+        self._check_open()
+        name = canonical(key)
+        if name in self._gaps:
+            raise Misuse("a detail was reported as a gap before: it cannot also be unchanged")
+        self._required[name] = None
+        self._hydrated[name] = None
 
     def gap(
         self,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from headwater.wire.messages import CollectionMode
 from headwater.wire.surroundings import OPTIONS_VARIABLE, SPOOL_VARIABLE
 
 
@@ -41,22 +42,27 @@ def collect(
     options: Mapping[str, Any] | None = None,
     state: Mapping[str, Any] | None = None,
     streams: Sequence[Mapping[str, Any] | str] = (),
+    mode: CollectionMode = "incremental",
     timeout_seconds: float = 60,
+    program: Sequence[str] = (sys.executable,),
 ) -> Transcript:
-    """Run the connector in a folder, over all its streams or those named, and return what it wrote."""
+    """Run the connector in a folder, over all its streams or those named, and return what it wrote.
+
+    `program` is what runs its connector.py.
+    """
     manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
     named = streams or [stream["name"] for stream in manifest["streams"]]
     start: dict[str, Any] = {
         "type": "START",
         "run_id": "run_test",
-        "collection_mode": "incremental",
+        "collection_mode": mode,
         "scope": {"streams": [{"name": entry} if isinstance(entry, str) else dict(entry) for entry in named]},
         "state": state,
         "bindings": {name: {} for name in manifest.get("runtime_requirements", {}).get("bindings", {})},
     }
     with tempfile.TemporaryDirectory() as spool:
         finished = subprocess.run(
-            [sys.executable, str(folder / "connector.py")],
+            [*program, str(folder / "connector.py")],
             input=json.dumps(start).encode() + b"\n",
             capture_output=True,
             timeout=timeout_seconds,

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import select
 import sys
 
 import pytest
@@ -33,12 +34,9 @@ async def everything(child):
             return lines, read.truncated
 
 
-def is_gone(pid: int) -> bool:
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().rpartition(")")[2].split()[0] == "Z"
-    except FileNotFoundError:
-        return True
+def is_gone(descriptor: int) -> bool:
+    """Wait for the end of the process behind a pidfd; False where it lives on."""
+    return bool(select.select([descriptor], [], [], 10)[0])
 
 
 def test_lines_come_whole_and_a_cut_one_is_told():
@@ -73,12 +71,12 @@ def test_stop_ends_the_whole_group():
     script = "import subprocess, time; p = subprocess.Popen(['sleep', '60']); print(p.pid, flush=True); time.sleep(60)"
 
     async def use(child):
-        pid = int((await child.read(20)).lines[0])
+        descriptor = os.pidfd_open(int((await child.read(20)).lines[0]))
         exit_ = await child.stop()
-        return pid, exit_
+        return descriptor, exit_
 
-    pid, exit_ = run(script, use)
-    assert is_gone(pid)
+    descriptor, exit_ = run(script, use)
+    assert is_gone(descriptor)
     assert exit_.signal == 15
 
 

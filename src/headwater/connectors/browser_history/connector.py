@@ -87,7 +87,7 @@ def _each(stream: StreamRun, collect: Callable[[StreamRun, Profile, Saving], Non
             reasons.append(f"{profile.name}: {error}")
             stream.skip("unreadable_profile", reasons[-1])
     if len(reasons) == len(profiles):
-        raise Fail(f"No profile can be read. {reasons[0]}.", hint="manual_action_required")
+        raise Fail(f"The {stream.name} of no profile can be read. {reasons[0]}.", hint="manual_action_required")
 
 
 @connector.stream("visits")
@@ -109,7 +109,7 @@ def _visits(stream: StreamRun, profile: Profile, saving: Saving) -> None:
             part = {"first": first(database, family.visits)}
         begin = last = part.get("last", [0, 0])
         latest, invalid = part.get("latest", 0), 0
-        asked = f"SELECT * FROM ({family.visits}) WHERE row > ? OR at > ? ORDER BY row"  # noqa: S608 - our own words
+        asked = f"SELECT * FROM ({family.visits}) WHERE row > ? OR at > ? ORDER BY row"
         for visit in map(Visit._make, database.execute(asked, (begin[0], latest))):
             data = visit_record(profile.name, profile.family, visit)
             if data is None:
@@ -118,7 +118,7 @@ def _visits(stream: StreamRun, profile: Profile, saving: Saving) -> None:
             stream.emit(data)
             latest = max(latest, visit.at)
             due = saving.took()
-            # The rows up to `begin` are here for their time, which is in no order: until they are done, nothing is claimed.
+            # Rows up to `begin` are here for their time, which is in no order: nothing is claimed until they are done.
             if visit.row > begin[0]:
                 last = [visit.row, visit.at]
                 if due:
@@ -129,7 +129,7 @@ def _visits(stream: StreamRun, profile: Profile, saving: Saving) -> None:
 
 
 def _still_there(database: sqlite3.Connection, view: str, end: list[int] | None) -> bool:
-    asked = f"SELECT 1 FROM ({view}) WHERE row = ? AND at = ?"  # noqa: S608 - our own words
+    asked = f"SELECT 1 FROM ({view}) WHERE row = ? AND at = ?"
     return end is not None and database.execute(asked, (end[0], end[1])).fetchone() is not None
 
 
@@ -152,12 +152,12 @@ def _pages(stream: StreamRun, profile: Profile, saving: Saving) -> None:
         row, latest = part.get("row", 0), part.get("latest", 0)
         row = row if row <= newest else 0
         since = latest - OVERLAP_MICROSECONDS
-        old = f"SELECT * FROM ({family.pages}) WHERE row > ? AND at < ? ORDER BY row"  # noqa: S608 - our own words
+        old = f"SELECT * FROM ({family.pages}) WHERE row > ? AND at < ? ORDER BY row"
         for page in map(Page._make, database.execute(old, (row, since))):
             stream.emit(page_record(profile.name, profile.family, page))
             if saving.took():
                 saving.save(profile, {"row": page.row, "latest": latest})
-        recent = f"SELECT * FROM ({family.pages}) WHERE at >= ? ORDER BY at"  # noqa: S608 - our own words
+        recent = f"SELECT * FROM ({family.pages}) WHERE at >= ? ORDER BY at"
         for page in map(Page._make, database.execute(recent, (since,))):
             stream.emit(page_record(profile.name, profile.family, page))
             latest = max(latest, page.at)

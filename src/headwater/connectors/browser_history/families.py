@@ -103,12 +103,12 @@ CHROMIUM: Final = Family(
     visits="""
         SELECT v.id AS row, CAST(v.visit_time AS INTEGER) - 11644473600000000 AS at, IFNULL(u.url, '') AS url, u.title,
             CAST(IFNULL(v.transition, 0) AS INTEGER) AS transition, CAST(v.visit_duration AS INTEGER) AS duration,
-            f.id AS came_row, CAST(f.visit_time AS INTEGER) - 11644473600000000 AS came_at, IFNULL(fu.url, '') AS came_url
+            f.id AS came_row, CAST(f.visit_time AS INTEGER) - 11644473600000000 AS came_at, fu.url AS came_url
         FROM visits v JOIN urls u ON u.id = v.url
         LEFT JOIN visits f ON f.id = v.from_visit LEFT JOIN urls fu ON fu.id = f.url""",
     pages="""
         SELECT id AS row, CAST(last_visit_time AS INTEGER) - 11644473600000000 AS at, IFNULL(url, ''), title,
-            CAST(IFNULL(visit_count, 0) AS INTEGER), CAST(IFNULL(typed_count, 0) AS INTEGER), CAST(IFNULL(hidden, 0) AS INTEGER)
+            IFNULL(visit_count, 0), IFNULL(typed_count, 0), IFNULL(hidden, 0)
         FROM urls WHERE last_visit_time BETWEEN 11644473600000001 AND 265046774399999999""",
     bookmarks=chromium_bookmarks,
 )
@@ -120,12 +120,12 @@ FIREFOX: Final = Family(
     visits="""
         SELECT v.id AS row, CAST(v.visit_date AS INTEGER) AS at, IFNULL(p.url, '') AS url, p.title,
             CAST(IFNULL(v.visit_type, 0) AS INTEGER) AS transition, NULL AS duration,
-            f.id AS came_row, CAST(f.visit_date AS INTEGER) AS came_at, IFNULL(fp.url, '') AS came_url
+            f.id AS came_row, CAST(f.visit_date AS INTEGER) AS came_at, fp.url AS came_url
         FROM moz_historyvisits v JOIN moz_places p ON p.id = v.place_id
         LEFT JOIN moz_historyvisits f ON f.id = v.from_visit LEFT JOIN moz_places fp ON fp.id = f.place_id""",
     pages="""
         SELECT id AS row, CAST(last_visit_date AS INTEGER) AS at, IFNULL(url, ''), title,
-            CAST(IFNULL(visit_count, 0) AS INTEGER), CAST(IFNULL(typed, 0) AS INTEGER), CAST(IFNULL(hidden, 0) AS INTEGER)
+            IFNULL(visit_count, 0), IFNULL(typed, 0), IFNULL(hidden, 0)
         FROM moz_places WHERE last_visit_date BETWEEN 1 AND 253402300799999999""",
     bookmarks=firefox_bookmarks,
 )
@@ -134,11 +134,11 @@ FAMILIES: Final = {"chromium": CHROMIUM, "firefox": FIREFOX}
 
 def first(database: sqlite3.Connection, view: str) -> list[int] | None:
     """Return row and time of the first visit that is left."""
-    found = database.execute(f"SELECT row, at FROM ({view}) ORDER BY row LIMIT 1").fetchone()  # noqa: S608 - our own words
+    found = database.execute(f"SELECT row, at FROM ({view}) ORDER BY row LIMIT 1").fetchone()
     return None if found is None else list(found)
 
 
 def last_row(database: sqlite3.Connection, view: str) -> int:
     """Return the greatest row, or 0."""
-    found = database.execute(f"SELECT max(row) FROM ({view})").fetchone()  # noqa: S608 - our own words
+    found = database.execute(f"SELECT max(row) FROM ({view})").fetchone()
     return int(found[0] or 0)

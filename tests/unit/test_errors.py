@@ -1,0 +1,82 @@
+"""The tree of failure: a closed table, three families, three exits."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import headwater
+from headwater.errors import (
+    CODES,
+    EXITS,
+    HeadwaterError,
+    Interruption,
+    OperationalError,
+    UsageError,
+    refuse,
+)
+
+FAMILIES = {"usage": UsageError, "operational": OperationalError, "interrupted": Interruption}
+NEXT_ACTIONS = {"none", "check_configuration", "retry_explicitly", "retry_status", "upgrade"}
+
+
+def test_there_are_three_families_and_three_exits() -> None:
+    """Every kind has an exit status, and no status has two kinds."""
+    assert EXITS == {"usage": 2, "operational": 1, "interrupted": 130}
+    assert set(FAMILIES) == set(EXITS)
+    assert set(HeadwaterError.__subclasses__()) == set(FAMILIES.values())
+
+
+@pytest.mark.parametrize("code", sorted(CODES))
+def test_every_code_makes_its_family(code: str) -> None:
+    """The error has what its row says, and the exit of its kind."""
+    row = CODES[code]
+    error = refuse(code)
+    assert type(error) is FAMILIES[row.kind]
+    assert error.exit_status == EXITS[row.kind]
+    assert (error.code, error.kind, error.stage, error.next_action) == (code, row.kind, row.stage, row.next_action)
+    assert str(error) == error.message == row.message
+
+
+@pytest.mark.parametrize("code", sorted(CODES))
+def test_every_row_is_written_in_the_house_vocabulary(code: str) -> None:
+    """Codes and stages are plain names, next actions a closed set, and the message one sentence."""
+    row = CODES[code]
+    assert code.islower()
+    assert code.isidentifier()
+    assert row.stage.isidentifier()
+    assert row.next_action in NEXT_ACTIONS
+    assert row.message[0].isupper()
+    assert row.message.endswith(".")
+
+
+def test_a_code_outside_the_table_cannot_be_raised() -> None:
+    """There is no failure without a row."""
+    for make in (refuse, UsageError, OperationalError):
+        with pytest.raises(KeyError):
+            make("no_such_code")
+
+
+def test_a_refusal_carries_what_it_was_given() -> None:
+    """The words, what is safe, the next command and the data are kept beside the row's own."""
+    error = refuse("run_failed", "It broke.", safe="Nothing was lost.", command="headwater runs explain", run="r1")
+    assert (error.message, error.safe, error.command, error.data) == (
+        "It broke.",
+        "Nothing was lost.",
+        "headwater runs explain",
+        {"run": "r1"},
+    )
+    assert refuse("run_failed", "").message == CODES["run_failed"].message
+
+
+def test_every_code_that_the_house_raises_is_in_the_table() -> None:
+    """A literal code at any call of `refuse` or `refusal` has a row."""
+    root = Path(headwater.__path__[0])
+    raised = set()
+    for path in root.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            named = isinstance(node, ast.Call) and ast.unparse(node.func) in ("refuse", "refusal")
+            if named and node.args and isinstance(node.args[0], ast.Constant):
+                raised.add(node.args[0].value)
+    assert raised
+    assert raised <= set(CODES)

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, event, settings
+from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -158,7 +158,7 @@ class Sessions(RuleBasedStateMachine):
             for session in (self.session, self.twin):
                 session.answered(InteractionResponse("q", "success", {}))
 
-    @precondition(lambda machine: collecting(machine) and len(machine.staged) > 1)
+    @precondition(lambda machine: collecting(machine) and machine.staged)
     @rule(
         status=st.sampled_from(["succeeded", "failed", "failed", "cancelled"]),
         code=st.sampled_from([STREAM_FAILED] * 4 + ["auth_failed"]),
@@ -220,6 +220,35 @@ class Sessions(RuleBasedStateMachine):
                 assert verdict.status == "cancelled"
             elif self.broken or self.stopped:
                 assert verdict.status == "failed"
+
+
+@pytest.mark.clause("CP-204", "CP-213", "CP-807")
+@given(
+    spoken=st.lists(st.sampled_from(DECENT[:-3]), max_size=6),
+    bad=st.sampled_from([*BROKEN, None]),
+    place=st.integers(0, 7),
+    certified=st.booleans(),
+)
+@settings(max_examples=300, deadline=None)
+def test_one_bad_line_anywhere_voids_a_good_run(
+    spoken: list[bytes], bad: bytes | None, place: int, certified: bool
+) -> None:
+    """A run of good lines commits its one checkpoint, and the same run with one bad line commits nothing."""
+    failed = [json.dumps({"type": "SKIP_RESULT", "stream": "archive", "reason": STREAM_FAILED}).encode()]
+    script = [b'{"type":"STATE","stream":"inbox","cursor":{}}', *spoken, *(failed if certified else [])]
+    if bad is not None:
+        script.insert(place, bad)
+    session = Session(RunPlan("run_1", DECLARATION, plan_scope(DECLARATION, names=("inbox", "archive", "labels"))))
+    session.start()
+    for line in script:
+        session.receive(line)
+    ending: dict[str, Any] = {"status": "failed" if certified else "succeeded", "records_emitted": session.records_seen}
+    if certified:
+        ending["error"] = {"message": "x", "retryable": False, "code": STREAM_FAILED}
+    session.receive(json.dumps({"type": "DONE", **ending}).encode())
+    verdict, decision = session.end(Exit(int(certified)))
+    assert decision.committed == (("inbox",) if bad is None else ())
+    assert verdict.status == ("succeeded" if bad is None and not certified else "failed")
 
 
 TestSessions = Sessions.TestCase

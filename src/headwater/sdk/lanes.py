@@ -43,6 +43,14 @@ class DetailLane:
         if kind is None:
             self.close()
 
+    def __len__(self) -> int:
+        """Return how many details are required so far."""
+        return len(self._required)
+
+    def __bool__(self) -> bool:
+        """An open lane is a lane, also while nothing is required."""
+        return True
+
     def require(self, *keys: Key) -> None:
         """Name details that the parent's records need."""
         self._check_open()

@@ -9,6 +9,7 @@ Statements are separated by "; ". A terminal is ok, scf, failed, failed[code], c
 """
 
 import json
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,67 +36,54 @@ AT = "2026-04-01T10:00:00Z"
 
 
 def _stream(word: str) -> dict[str, Any]:
-    name, _, parent = word.partition("=")
-    if parent:
-        return {"name": name, "state_stream": parent, "coverage_strategy": "checkpoint_window"}
-    name, _, parents = word.partition(":")
-    strategy = {"parent_streams": parents.split(","), "coverage_strategy": "parent_detail_accounting"}
-    return {"name": name, **(strategy if parents else {})}
+    name, sign, parents = re.fullmatch(r"(\w+)([=:]?)(.*)", word).groups()
+    edges = {
+        "=": {"state_stream": parents, "coverage_strategy": "checkpoint_window"},
+        ":": {"parent_streams": parents.split(","), "coverage_strategy": "parent_detail_accounting"},
+    }
+    return {"name": name, "schema": {"type": "object"}, "primary_key": ["id"], **edges.get(sign, {})}
 
 
 def declared(manifest: str) -> Declaration:
     """Read one of the seven manifests, or one spelled as they are."""
-    streams = [
-        {"semantics": "mutable_state", "schema": {"type": "object"}, "primary_key": ["id"], **_stream(word)}
-        for word in MANIFESTS.get(manifest, manifest).split()
-    ]
-    document = {"connector_id": "https://example.org/c", "version": "1.0.0", "streams": streams}
-    return read(json.dumps(document).encode())
+    streams = [_stream(word) for word in MANIFESTS.get(manifest, manifest).split()]
+    return read(json.dumps({"connector_id": "https://example.org/c", "streams": streams}).encode())
 
 
 def _keys(text: str) -> list[str | int]:
     return [json.loads(word) if word[0] in '"0123456789' else word for word in text.replace("∅", "").split()]
 
 
-def _coverage(stream: str, rest: str) -> dict[str, Any]:
-    parent, _, sets = rest.rstrip("]").partition(" [")
-    required, hydrated, *others = (part.strip() for part in sets.split("¦"))
-    message = {"stream": stream, "state_stream": parent, "reference_only": True}
-    message |= {"required_keys": _keys(required), "hydrated_keys": _keys(hydrated)}
-    names = {"gap": "gap_keys", "optional": "optional_skip_keys"}
-    return message | {names[word]: _keys(keys) for word, _, keys in (other.partition(" ") for other in others)}
-
-
-def _gap(stream: str, rest: str) -> dict[str, Any]:
-    parent, _, key = rest.partition(" ")
-    named = {} if parent == "–" else {"parent_stream": parent}
-    return {"stream": stream, **named, "record_key": _keys(key)[0], "reason": "later", "retryable": True}
+def _coverage(stream: str, parent: str, sets: str) -> dict[str, Any]:
+    required, hydrated, *others = (part.strip() for part in sets.strip("[]").split("¦"))
+    named = {"required_keys": required, "hydrated_keys": hydrated}
+    named |= {{"gap": "gap_keys", "optional": "optional_skip_keys"}[o.split()[0]]: o.partition(" ")[2] for o in others}
+    sets_of = {name: _keys(keys) for name, keys in named.items()}
+    return {"type": "DETAIL_COVERAGE", "stream": stream, "state_stream": parent, "reference_only": True, **sets_of}
 
 
 def message(statement: str) -> dict[str, Any]:
     """Turn one statement of the notation into a message."""
-    sign, _, rest = statement.partition(" ")
-    stream, _, tail = rest.partition("→")
+    sign, stream, rest = re.fullmatch(r"(\w) ([\w–]+)[=→ ]?(.*)", statement).groups()
+    parent, _, tail = rest.partition(" ")
     match sign:
         case "S":
-            name, _, cursor = rest.partition("=")
-            return {"type": "STATE", "stream": name, "cursor": {"at": cursor}}
+            return {"type": "STATE", "stream": stream, "cursor": {"at": rest}}
         case "R":
-            name, key = rest.split()
-            return {"type": "RECORD", "stream": name, "key": key, "data": {"id": key}, "emitted_at": AT}
+            return {"type": "RECORD", "stream": stream, "key": rest, "data": {"id": rest}, "emitted_at": AT}
         case "F":
-            named = {} if rest == "–" else {"stream": rest}
+            named = {} if stream == "–" else {"stream": stream}
             return {"type": "SKIP_RESULT", "reason": STREAM_FAILED, "message": "It failed.", **named}
         case "C":
-            return {"type": "DETAIL_COVERAGE", **_coverage(stream, tail)}
+            return _coverage(stream, parent, tail)
         case "G":
-            return {"type": "DETAIL_GAP", **_gap(stream, tail)}
+            named = {} if parent == "–" else {"parent_stream": parent}
+            return {"type": "DETAIL_GAP", "stream": stream, "record_key": _keys(tail)[0], "reason": "later", **named}
         case "E":
-            name, numbers = rest.split()
-            considered, *counts = (int(number) for number in numbers.replace("=", "+").split("+"))
+            considered, *counts = (int(number) for number in rest.replace("=", "+").split("+"))
             outcomes = dict(zip(("emitted", "unchanged", "gapped", "unaccounted"), counts, strict=True))
-            evidence = {"stream": name, "reference_only": True, "considered": considered, "outcomes": outcomes}
-            return {"type": "STREAM_EVIDENCE", **evidence}
+            members = {"stream": stream, "considered": considered, "outcomes": outcomes}
+            return {"type": "STREAM_EVIDENCE", "reference_only": True, **members}
     raise ValueError(statement)
 
 

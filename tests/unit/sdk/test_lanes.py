@@ -200,3 +200,40 @@ def inbox(s):
     assert report["required_keys"] == ['["u1","7"]', '["u1","8"]']
     assert (report["hydrated_keys"], report["gap_keys"]) == (['["u1","7"]'], ['["u1","8"]'])
     assert json.loads(report["hydrated_keys"][0]) == of_type(transcript, "RECORD")[0]["key"]
+
+
+def test_a_lane_counts_what_it_requires(written: Any) -> None:
+    """A key counts once however often it is named, one that the scope leaves out not at all, and no lane is false."""
+    code = """
+@stream("inbox")
+def inbox(s):
+    with s.details("bodies") as lane:
+        counts = [len(lane), bool(lane)]
+        for step in (
+            lambda: lane.require("a", "a", "b"),
+            lambda: lane.emit({"id": "a"}),
+            lambda: lane.emit({"id": "out"}),
+            lambda: lane.require("out"),
+            lambda: lane.emit({"id": "out"}),
+            lambda: lane.gap("c", "gone"),
+            lambda: lane.unchanged("d"),
+        ):
+            step()
+            counts.append(len(lane))
+    s.progress(str([*counts, len(lane)]))
+"""
+    scope = ["inbox", {"name": "bodies", "resources": ["a", "b", "c", "d"]}]
+    transcript = collect(written(code, "MIX"), streams=scope)
+    (progress,) = of_type(transcript, "PROGRESS")
+    assert progress["message"] == str([0, True, 2, 2, 2, 3, 2, 3, 4, 4])
+    (report,) = of_type(transcript, "DETAIL_COVERAGE")
+    assert report["required_keys"] == ["a", "b", "c", "d"]
+
+
+@pytest.mark.clause("CP-515")
+def test_an_unannounced_detail_outside_the_scope_is_not_required(written: Any) -> None:
+    """`emit` alone names a key only when its record stands on the wire."""
+    scope = ["inbox", {"name": "bodies", "resources": ["a"]}]
+    walk = [("a", "unannounced"), ("b", "unannounced")]
+    (report,) = of_type(walked(written(SCRIPTED, "MIX"), scope, inbox=walk), "DETAIL_COVERAGE")
+    assert (report["required_keys"], report["hydrated_keys"]) == (["a"], ["a"])

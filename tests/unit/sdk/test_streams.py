@@ -78,12 +78,23 @@ def test_a_save_is_handed_over_at_once(written: Any, launched: Any) -> None:
     assert [child.line()["type"] for _ in range(2)] == ["RECORD", "STATE"]
 
 
-@pytest.mark.parametrize(("mode", "seen"), [("incremental", "{'n': 7}"), ("full_refresh", "{}")])
-def test_a_cursor_comes_back_unless_all_is_collected_anew(written: Any, launched: Any, mode: str, seen: str) -> None:
-    """A stream starts where it saved; a full refresh starts from nothing."""
-    child = launched(written(body("yield {'id': str(s.cursor)}")))
-    child.start("alpha", collection_mode=mode, state={"alpha": {"n": 7}, "beta": {"n": 8}})
-    assert child.line()["data"]["id"] == seen
+@pytest.mark.parametrize(
+    ("mode", "seen"),
+    [({}, "{'n': 7}"), ({"mode": "incremental"}, "{'n': 7}"), ({"mode": "full_refresh"}, "{}")],
+)
+def test_a_cursor_comes_back_unless_all_is_collected_anew(written: Any, mode: dict[str, Any], seen: str) -> None:
+    """A stream starts where it saved; a full refresh starts from nothing, and the connector may ask which it is."""
+    folder = written(body("yield {'id': str(s.cursor)}", "s.progress(s.run.mode)"))
+    transcript = collect(folder, state={"alpha": {"n": 7}, "beta": {"n": 8}}, streams=["alpha"], **mode)
+    assert transcript.records("alpha") == [{"id": seen}]
+    assert transcript.messages[1]["message"] == mode.get("mode", "incremental")
+
+
+def test_a_first_run_has_an_empty_cursor(written: Any) -> None:
+    """Neither null nor another stream's cursor stands for one that was never saved."""
+    folder = written(body("yield {'id': str(s.cursor)}"))
+    for state in (None, {}, {"beta": {"n": 8}}):
+        assert collect(folder, state=state, streams=["alpha"]).records("alpha") == [{"id": "{}"}]
 
 
 # Records

@@ -52,6 +52,7 @@ class SqliteLedger:
         self._run = 0
         self._namespace = ""
         self._writer: Writer | None = None
+        self._closed = False
 
     async def begin(self, plan: RunPlan) -> None:
         """See `Ledger.begin`."""
@@ -75,6 +76,9 @@ class SqliteLedger:
 
     async def close(self) -> None:
         """See `Ledger.close`."""
+        if self._closed:
+            return
+        self._closed = True
         await self._call(self._connection.close)
         self._thread.shutdown(wait=False)
         self._blobs.discard_spool()

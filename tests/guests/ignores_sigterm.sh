@@ -1,0 +1,10 @@
+#!/bin/sh
+# Breaks the protocol, and does not leave when it is asked to.
+read -r start
+cat <<END
+{"type":"RECORD","stream":"alpha","key":"a1","data":{"id":"a1"},"emitted_at":"2026-04-01T10:00:00Z"}
+{"type":"STATE","stream":"alpha","cursor":{"at":1}}
+END
+trap '' TERM
+echo hello
+while :; do sleep 600; done

@@ -1,0 +1,8 @@
+#!/bin/sh
+# Exits with success, and never said DONE.
+read -r start
+cat <<END
+{"type":"RECORD","stream":"alpha","key":"a1","data":{"id":"a1"},"emitted_at":"2026-04-01T10:00:00Z"}
+{"type":"STATE","stream":"alpha","cursor":{"at":1}}
+END
+

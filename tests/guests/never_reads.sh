@@ -1,0 +1,3 @@
+#!/bin/sh
+# Does not read START at all.
+exec sleep 600

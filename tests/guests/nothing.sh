@@ -1,0 +1,3 @@
+#!/bin/sh
+# Reads START, and leaves without a word.
+read -r start

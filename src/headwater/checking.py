@@ -8,7 +8,7 @@ import contextlib
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -53,7 +53,7 @@ class Bench:
     folder: ConnectorFolder
     options: Mapping[str, Any]
     spool: Path
-    respondent: Respondent | None
+    answers: Callable[[], Respondent] | None
 
     async def launch(self) -> Guest:
         """Start its program."""
@@ -73,18 +73,20 @@ class Bench:
             self.launch,
             instance=self.folder.name,
             observe=lambda _event: None,
-            respondent=self.respondent,
+            respondent=self.answers() if self.answers is not None else None,
             deadlines=_DEADLINES,
         )
         outcome = await run.collect()
         return Trial(outcome, ledger.receipts, dict(ledger.states)), await ledger.cursors("global")
 
 
-async def check(folder: ConnectorFolder, options: Mapping[str, Any], respondent: Respondent | None) -> list[Finding]:
+async def check(
+    folder: ConnectorFolder, options: Mapping[str, Any], answers: Callable[[], Respondent] | None = None
+) -> list[Finding]:
     """Run a connector whole, resumed and narrowed, and return what that shows, a finding a clause."""
     declaration = folder.declaration
     with tempfile.TemporaryDirectory(prefix="headwater-check-") as spool:
-        bench = Bench(folder, options, Path(spool), respondent)
+        bench = Bench(folder, options, Path(spool), answers)
         bindings: dict[str, dict[str, Any]] = {name: {} for name in declaration.bindings}
         plan = RunPlan("", declaration, plan_scope(declaration), bindings=bindings)
         spoke_early = await _speaks_before_start(bench)

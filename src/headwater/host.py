@@ -5,6 +5,7 @@ Modules that only collecting needs are imported when it starts, so that looking 
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from headwater.catalog.folders import Catalog, ConnectorFolder
     from headwater.catalog.instances import Instance, Instances
     from headwater.collect.certification import Finding
-    from headwater.collect.plan import Authority
+    from headwater.collect.plan import Authority, RunPlan
     from headwater.collect.ports import Guest, Ledger, Observer, Outcome, Respondent
     from headwater.collect.recovery import Recovered
     from headwater.collect.runs import Deadlines, Run
@@ -40,6 +41,7 @@ class Program:
     folder: Path | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     environment: Sequence[str] = ()
+    streams: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,8 @@ class Host:
         connector, _, name = instance.name.partition("/")
         package = folder.package
         options, environment = dict(instance.options), package.environment
-        return Program(folder.declaration, package.command, connector, name, folder.path, options, environment)
+        told = (options, environment, instance.streams)
+        return Program(folder.declaration, package.command, connector, name, folder.path, *told)
 
     def program_of(self, manifest: bytes, command: Sequence[str]) -> Program:
         """Return an ad hoc program: any command that speaks the profile, under a manifest."""
@@ -111,16 +114,19 @@ class Host:
 
         return folder_at(instance.folder) if instance.folder is not None else self.catalog.find(instance.connector)
 
-    async def check(self, path: Path, settings: Sequence[str]) -> list[Finding]:
+    async def check(
+        self, path: Path, settings: Sequence[str], answers: Callable[[], Respondent] | None = None
+    ) -> list[Finding]:
         """Try a connector folder without storing anything; return what that shows, a finding a clause.
 
-        Options come from `fixtures/options.json` in the folder, then from `option=value` texts.
+        Options come from `fixtures/options.json` in the folder, then from `option=value` texts. `answers` makes
+        the respondent of each run.
         """
         from headwater.catalog.folders import folder_at
         from headwater.checking import check
 
         folder = folder_at(path)
-        return await check(folder, folder.checked_options(folder.fixture("options"), settings), None)
+        return await check(folder, folder.checked_options(folder.fixture("options"), settings), answers)
 
     # Collecting.
 
@@ -145,7 +151,7 @@ class Host:
 
         program = request.program
         declaration = program.declaration
-        scope = plan_scope(declaration, request.scope, request.streams)
+        scope = plan_scope(declaration, request.scope, request.streams or program.streams)
         mode = plan_mode(declaration, scope, request.mode)
         bindings = match_bindings(declaration, _offered(respondent))
         authority = request.authority or PROACTIVE
@@ -154,9 +160,10 @@ class Host:
             ledger = self._ledger(program, spool)
             try:
                 for orphan in await recover(ledger):
+                    shutil.rmtree(self.settings.spool_dir / orphan.run_id, ignore_errors=True)
                     recovered(orphan)
-                state = await _state(ledger, authority, mode)
-                plan = RunPlan(run_id, declaration, scope, mode, authority, state, bindings)
+                plan = RunPlan(run_id, declaration, scope, mode, authority, bindings=bindings)
+                plan = replace(plan, state=await _state(ledger, plan))
                 run = Run(
                     Session(plan),
                     ledger,
@@ -184,7 +191,10 @@ class Host:
     def _spool(self, run_id: str) -> Iterator[Path]:
         spool = self.settings.spool_dir / run_id
         spool.mkdir(parents=True, mode=0o700)
-        yield spool
+        try:
+            yield spool
+        finally:
+            shutil.rmtree(spool, ignore_errors=True)
 
     def _ledger(self, program: Program, spool: Path) -> Ledger:
         from headwater.store.blobs import BlobFolder
@@ -216,11 +226,15 @@ def _offered(respondent: Respondent | None) -> dict[str, dict[str, Any]]:
     return {**offered, "interactive": {}} if respondent is not None else offered
 
 
-async def _state(ledger: Ledger, authority: Authority, mode: str) -> Mapping[str, str] | None:
-    """Return the cursors that START carries, None for a first, single-use or full-refresh run (CP-403, CP-405)."""
-    if authority.namespace is None or mode == "full_refresh":
+async def _state(ledger: Ledger, plan: RunPlan) -> Mapping[str, str] | None:
+    """Return the cursors that START carries: those of the scope, None for a first or single-use run (CP-403, CP-405).
+
+    A full refresh starts without any.
+    """
+    if plan.namespace is None or plan.mode == "full_refresh":
         return None
-    return await ledger.cursors(authority.namespace) or None
+    cursors = await ledger.cursors(plan.namespace)
+    return {stream: cursor for stream, cursor in cursors.items() if stream in plan.streams} if cursors else None
 
 
 def _launcher(program: Program, spool: Path) -> Callable[[], Awaitable[Guest]]:

@@ -3,7 +3,7 @@
 read -r start
 cat <<'END'
 {"type":"RECORD","stream":"alpha","key":"a1","data":{"id":"a1"},"emitted_at":"2026-04-01T10:00:00Z"}
-{"type":"RECORD","stream":"alpha","key":"a2","data":{"id":2},"emitted_at":"2026-04-01T10:00:00Z"}
+{"type":"RECORD","stream":"alpha","key":"a2","data":{"id":"a2","text":5},"emitted_at":"2026-04-01T10:00:00Z"}
 {"type":"RECORD","stream":"alpha","key":"a3","data":{"id":"another"},"emitted_at":"2026-04-01T10:00:00Z"}
 {"type":"RECORD","stream":"alpha","key":"a4","data":{"id":"a4","id":"a5"},"emitted_at":"2026-04-01T10:00:00Z"}
 {"type":"RECORD","stream":"alpha","key":"a6","data":{"id":"a6"},"emitted_at":"2026-04-01T10:00:00Z"}

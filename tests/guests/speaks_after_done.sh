@@ -8,4 +8,4 @@ END
 cat <<END
 {"type":"DONE","status":"succeeded","records_emitted":1}
 END
-printf '%s\\n' "$1"
+printf '%s\n' "$1"

@@ -78,7 +78,7 @@ class Sessions(RuleBasedStateMachine):
     @initialize(
         scope=st.sampled_from([(), ("inbox", "archive", "people"), ("inbox", "bodies", "labels"), ("people",)]),
         grant=st.sampled_from([None, "G1"]),
-        single_use=rarely,
+        single_use=st.sampled_from([False, False, False, True]),
     )
     def begin(self, scope: tuple[str, ...], grant: str | None, single_use: bool) -> None:
         authority = Authority(grant, single_use=single_use)
@@ -222,23 +222,25 @@ class Sessions(RuleBasedStateMachine):
                 assert verdict.status == "failed"
 
 
-@pytest.mark.clause("CP-204", "CP-213", "CP-807")
+@pytest.mark.clause("CP-204", "CP-807")
 @given(
     spoken=st.lists(st.sampled_from(DECENT[:-3]), max_size=6),
     bad=st.sampled_from([*BROKEN, None]),
     place=st.integers(0, 7),
     certified=st.booleans(),
+    fate=st.sampled_from(["kept", "kept", "single_use", "cancelled"]),
 )
 @settings(max_examples=300, deadline=None)
 def test_one_bad_line_anywhere_voids_a_good_run(
-    spoken: list[bytes], bad: bytes | None, place: int, certified: bool
+    spoken: list[bytes], bad: bytes | None, place: int, certified: bool, fate: str
 ) -> None:
-    """A run of good lines commits its one checkpoint, and the same run with one bad line commits nothing."""
+    """A run of good lines commits its checkpoint; one bad line, a single use or a cancellation, and it does not."""
     failed = [json.dumps({"type": "SKIP_RESULT", "stream": "archive", "reason": STREAM_FAILED}).encode()]
     script = [b'{"type":"STATE","stream":"inbox","cursor":{}}', *spoken, *(failed if certified else [])]
     if bad is not None:
         script.insert(place, bad)
-    session = Session(RunPlan("run_1", DECLARATION, plan_scope(DECLARATION, names=("inbox", "archive", "labels"))))
+    scope = plan_scope(DECLARATION, names=("inbox", "archive", "labels"))
+    session = Session(RunPlan("run_1", DECLARATION, scope, authority=Authority(single_use=fate == "single_use")))
     session.start()
     for line in script:
         session.receive(line)
@@ -246,9 +248,12 @@ def test_one_bad_line_anywhere_voids_a_good_run(
     if certified:
         ending["error"] = {"message": "x", "retryable": False, "code": STREAM_FAILED}
     session.receive(json.dumps({"type": "DONE", **ending}).encode())
+    if fate == "cancelled":
+        session.cancel()
     verdict, decision = session.end(Exit(int(certified)))
-    assert decision.committed == (("inbox",) if bad is None else ())
-    assert verdict.status == ("succeeded" if bad is None and not certified else "failed")
+    assert decision.committed == (("inbox",) if bad is None and fate == "kept" else ())
+    ended = "succeeded" if bad is None and not certified else "failed"
+    assert verdict.status == ("cancelled" if fate == "cancelled" else ended)
 
 
 TestSessions = Sessions.TestCase

@@ -105,7 +105,7 @@ class Catalog:
 def folder_at(path: Path) -> ConnectorFolder:
     """Return the connector in a folder that a person named."""
     if not (path / "manifest.json").is_file():
-        raise refuse("invalid_input", "The folder holds no manifest.json.", command="headwater connectors new NAME")
+        raise refuse("invalid_input", "The folder holds no manifest.json.", command="headwater connectors --help")
     return ConnectorFolder(path.resolve().name, path.resolve(), "folder")
 
 

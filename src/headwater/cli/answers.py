@@ -99,8 +99,8 @@ def _wanted(question: Interaction) -> Iterator[tuple[str, str, bool]]:
 
 
 async def _ask(descriptor: int, label: str, *, hidden: bool) -> str | None:
-    os.write(descriptor, label.encode())
     with _echo(descriptor, shown=not hidden):
+        os.write(descriptor, label.encode())
         line = await _line(descriptor)
     if hidden:
         os.write(descriptor, b"\n")
@@ -126,4 +126,4 @@ def _echo(descriptor: int, *, shown: bool) -> Iterator[None]:
     try:
         yield
     finally:
-        termios.tcsetattr(descriptor, termios.TCSAFLUSH, before)
+        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)

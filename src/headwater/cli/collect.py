@@ -47,7 +47,7 @@ class CollectOptions:
 @click.option("--time-limit", type=click.FloatRange(0.1), default=limits.RUN_SECONDS, help="Seconds for the whole run.")
 @pass_cli
 def collect(cli: Cli, /, **typed: Any) -> None:
-    r"""Collect now: new and changed records are stored, and cursors commit only for what is proven.
+    """Collect now: new and changed records are stored, and cursors commit only for what is proven.
 
     \b
     headwater collect git/here --set path=.

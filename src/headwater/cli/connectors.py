@@ -86,8 +86,9 @@ def new(cli: Cli, name: str, into: Path) -> None:
 @connectors.command()
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option("--set", "settings", multiple=True, metavar="OPTION=VALUE", help="Set an option for the runs.")
+@click.option("--answer-file", type=click.Path(path_type=Path), help="Answers for each run, in order.")
 @pass_cli
-def check(cli: Cli, path: Path, settings: tuple[str, ...]) -> None:
+def check(cli: Cli, path: Path, settings: tuple[str, ...], answer_file: Path | None) -> None:
     """Run a connector without storing anything, and say clause by clause what conforms.
 
     Options come from `fixtures/options.json` in its folder and from --set.
@@ -96,7 +97,10 @@ def check(cli: Cli, path: Path, settings: tuple[str, ...]) -> None:
     """
     import asyncio
 
-    findings = asyncio.run(cli.host.check(path, settings))
+    from headwater.cli.answers import AnswerFile
+
+    answers = None if answer_file is None else lambda: AnswerFile(answer_file)
+    findings = asyncio.run(cli.host.check(path, settings, answers))
     rows = [
         {"clause": finding.clause, "verdict": finding.verdict, "what": finding.sentence, "detail": finding.detail}
         for finding in findings

@@ -4,7 +4,6 @@ Order matters. Scope comes first, because the bytes of what was not asked for ar
 receipt; then key identity, then the schema. The gate of a stream is compiled once for a run.
 """
 
-import json
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -17,26 +16,13 @@ from headwater.collect.effects import Keep, Receipt
 from headwater.manifest.declaration import Stream
 from headwater.manifest.schemas import compile_schema, explain
 from headwater.wire.decode import NotAMessage
+from headwater.wire.keys import canonical_component, canonical_key
 from headwater.wire.messages import CollectionStream, Key, Record
 
 BLOB_FIELD = "blob_ref"
 OUT_OF_SCOPE = "out_of_scope"
 # A key of this many characters fits its bound of bytes in any script.
 _SHORT_KEY = limits.KEY_BYTES // 4
-
-
-def canonical_key(key: Key) -> str:
-    """Return a key as one string; a compound key is a JSON array without spaces (CORE-018)."""
-    return key if isinstance(key, str) else json.dumps(key, ensure_ascii=False, separators=(",", ":"))
-
-
-def canonical_component(value: Any) -> str | None:
-    """Return the string of one primary-key value, None where it has none: 7 and 7.0 are "7" (CORE-019)."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 class Gate:

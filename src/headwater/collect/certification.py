@@ -122,6 +122,8 @@ def _protocol(trials: Trials) -> Iterator[Finding]:
     unlisted = next((trial for trial in runs if _is_violation(trial)), None)
     detail = unlisted.outcome.verdict.message if unlisted else ""
     yield _finding("CP-100", unlisted is None, "Both directions carry one JSON object a line.", detail)
+    verdict = trials.whole.outcome.verdict
+    yield _finding("CP-204", verdict.status == "succeeded", "A whole run succeeds.", verdict.message)
     yield _finding("CP-200", not trials.spoke_early, "Nothing is written before START.", "It wrote before START.")
 
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from headwater.manifest.graph import CheckpointGraph
 from headwater.wire.decode import NotAMessage
-from headwater.wire.messages import DetailCoverage, DetailKey, detail_key
+from headwater.wire.keys import detail_key
+from headwater.wire.messages import DetailCoverage, DetailKey
 
 Boundary = tuple[str, str | None]
 

@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any
 
+import msgspec
 from msgspec import UNSET
 
 from headwater import clock
@@ -46,6 +48,17 @@ class RunPlan:
     authority: Authority = PROACTIVE
     state: Mapping[str, str] | None = None
     bindings: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+
+    @property
+    def namespace(self) -> str | None:
+        """Whose cursors the run reads and advances, None for nobody's.
+
+        A narrowed run has cursors of its own: one that says "up to here" for a few fields or a month must not
+        let a whole run skip the rest.
+        """
+        name = self.authority.namespace
+        digest = narrowing_digest(self.scope)
+        return name if name is None or digest is None else f"{name}/{digest}"
 
     @property
     def graph(self) -> CheckpointGraph:
@@ -108,6 +121,14 @@ def _narrowed(stream: Stream, entry: CollectionStream, place: str, faults: list[
         if any(side is not UNSET and clock.parse(side) is None for side in (window.since, window.until)):
             faults.append(Fault(f"{place}/time_range", "time", "holds a time that is not RFC 3339"))
     return CollectionStream(stream.name, entry.resources, window, fields)
+
+
+def narrowing_digest(scope: CollectionScope) -> str | None:
+    """Return a short name for how a scope is narrowed, None where no stream is."""
+    narrowed = [entry for entry in scope.streams if (entry.resources, entry.time_range, entry.fields) != (UNSET,) * 3]
+    if not narrowed:
+        return None
+    return sha256(msgspec.json.encode(sorted(narrowed, key=lambda entry: entry.name))).hexdigest()[:12]
 
 
 def plan_mode(declaration: Declaration, scope: CollectionScope, asked: CollectionMode | None) -> CollectionMode:

@@ -1,7 +1,7 @@
 """The service that drives one run: a child's lines through a session into the store, under every deadline."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +11,7 @@ from headwater import clock, limits
 from headwater.collect.checkpoints import Decision, Withheld
 from headwater.collect.effects import WRITES, Ask, Effect, Finish, Tell, Write
 from headwater.collect.ports import Conclusion, Guest, Ledger, Observer, Outcome, Respondent
-from headwater.collect.session import Session
+from headwater.collect.session import Facts, Session
 from headwater.collect.verdict import Exit, Verdict
 from headwater.errors import HeadwaterError
 from headwater.events import Answered, Asked, BatchStored, Progressed, RunStarted, Tally
@@ -55,6 +55,7 @@ class Run:
         self._tallies = {name: Tally() for name in session.plan.streams}
         self._truncated = False
         self._secrets: set[str] = set()
+        self._saying: asyncio.Task[None] | None = None
         self._cancelling = asyncio.Event()
 
     def cancel(self) -> None:
@@ -73,14 +74,27 @@ class Run:
             raise
         watch = asyncio.create_task(self._stop_when_cancelled(guest))
         try:
-            await guest.send(encode(self._session.start()))
+            self._say(guest, encode(self._session.start()))
             self._observe(RunStarted(self._session.plan.run_id, self._instance, self._session.plan.streams))
             await self._converse(guest)
             exit_ = await self._part(guest)
         finally:
             watch.cancel()
             await guest.stop()
+            if self._saying is not None:
+                await _drop(self._saying)
         return await self._conclude(exit_, guest.stderr_tail)
+
+    def _say(self, guest: Guest, line: bytes) -> None:
+        """Write a line behind those before it, and do not wait: a child may speak before it listens, or never listen."""
+        before = self._saying
+
+        async def saying() -> None:
+            if before is not None:
+                await before
+            await guest.send(line)
+
+        self._saying = asyncio.create_task(saying())
 
     # Listening.
 
@@ -128,8 +142,8 @@ class Run:
         return large or clock.monotonic() - self._stored_at >= limits.BATCH_WAIT_SECONDS
 
     async def _take(self, guest: Guest, lines: Sequence[bytes]) -> None:
-        receive, batch = self._session.receive, self._batch
-        for line in lines:
+        receive, batch, rest = self._session.receive, self._batch, iter(lines)
+        for line in rest:
             effect = receive(line)
             if effect is None:
                 continue
@@ -140,18 +154,21 @@ class Run:
                     await self._store()
                     batch = self._batch
             else:
-                await self._act(guest, effect)
+                await self._act(guest, effect, rest)
                 batch = self._batch
                 if self._session.is_over:
                     return
 
-    async def _act(self, guest: Guest, effect: Effect) -> None:
+    async def _act(self, guest: Guest, effect: Effect, rest: Iterator[bytes]) -> None:
         match effect:
             case Tell(text, stream, reached, total):
                 self._observe(Progressed(self._session.plan.run_id, text, stream, reached, total))
             case Ask(question):
                 await self._store()
-                await self._ask(guest, question)
+                if (early := next(rest, None)) is None:
+                    await self._ask(guest, question)
+                else:
+                    self._session.receive(early)  # it came with the question, and so before any answer (CP-702)
             case Finish():
                 await self._store(ended=True)
                 await guest.close_input()
@@ -174,8 +191,8 @@ class Run:
     # Asking.
 
     async def _ask(self, guest: Guest, question: Interaction) -> None:
-        seconds = limits.INTERACTION_SECONDS if question.timeout_seconds is UNSET else float(question.timeout_seconds)
-        seconds = min(seconds, limits.INTERACTION_MAX_SECONDS)
+        asked = limits.INTERACTION_SECONDS if question.timeout_seconds is UNSET else question.timeout_seconds
+        seconds = float(min(asked, limits.INTERACTION_MAX_SECONDS))
         self._observe(Asked(self._session.plan.run_id, question.kind, seconds))
         asking = asyncio.create_task(self._answer(question, seconds))
         listening = asyncio.create_task(guest.read(seconds + limits.STOP_SECONDS))
@@ -196,7 +213,7 @@ class Run:
             return
         response = await asking
         self._session.answered(response)
-        await guest.send(encode(response))
+        self._say(guest, encode(response))
         self._observe(Answered(self._session.plan.run_id, response.status))
 
     async def _answer(self, question: Interaction, seconds: float) -> InteractionResponse:
@@ -231,18 +248,30 @@ class Run:
     async def _conclude(self, exit_: Exit, stderr_tail: str) -> Outcome:
         session = self._session
         verdict, decision = session.end(exit_, truncated=self._truncated)
-        stderr_tail = self._scrub(stderr_tail)
-        commit = await self._ledger.conclude(Conclusion(verdict, decision, session.facts, stderr_tail))
+        stderr_tail, facts = self._scrub(stderr_tail), self._scrubbed(session.facts)
+        commit = await self._ledger.conclude(Conclusion(verdict, decision, facts, stderr_tail))
         if commit.failed is not None:
             verdict = Verdict("failed", "checkpoint_write_failed", f"The cursor of {commit.failed} was not written.")
             decision = _partly(decision, commit.committed, commit.failed)
-        return Outcome(session.plan.run_id, verdict, decision, self._tallies, session.facts, commit.failed, stderr_tail)
+        return Outcome(session.plan.run_id, verdict, decision, self._tallies, facts, commit.failed, stderr_tail)
 
     def _scrub(self, text: str) -> str:
         """Leave the owner's answers out of what is kept (CP-711)."""
         for secret in sorted(self._secrets, key=len, reverse=True):
             text = text.replace(secret, "[removed]")
         return text
+
+    def _scrubbed(self, facts: Facts) -> Facts:
+        if not self._secrets:
+            return facts
+        skips = tuple(
+            replace(skip, **{name: self._scrub(text) for name, text in vars(skip).items() if isinstance(text, str)})
+            for skip in facts.skips
+        )
+        error = facts.error
+        if error is not None:
+            error = {name: self._scrub(text) if isinstance(text, str) else text for name, text in error.items()}
+        return replace(facts, skips=skips, error=error)
 
 
 def _partly(decision: Decision, committed: tuple[str, ...], failed: str) -> Decision:

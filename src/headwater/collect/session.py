@@ -25,6 +25,7 @@ from headwater.collect.effects import Abort, Ask, Effect, Finish, Gap, Receipt, 
 from headwater.collect.plan import RunPlan
 from headwater.collect.verdict import STREAM_FAILED, Exit, Sight, Stop, Verdict, judge
 from headwater.wire.decode import NotAMessage, Unreadable, decode
+from headwater.wire.keys import detail_key
 from headwater.wire.messages import (
     DetailCoverage,
     DetailGap,
@@ -38,7 +39,6 @@ from headwater.wire.messages import (
     Start,
     State,
     StreamEvidence,
-    detail_key,
     whole,
 )
 
@@ -302,6 +302,7 @@ class Session:
             "repeated_member": "names a member twice",
             "lone_surrogate": "holds half of a surrogate pair",
             "nested_too_deep": f"is nested deeper than {limits.NESTING_LEVELS} levels",
+            "unreadable_value": "holds a value that cannot be read exactly",
         }
         # Whether a narrowed scope has this record cannot be told, so its bytes are not kept.
         return gate.refuse(record.reason, f"The record {words[record.reason]}.", None, None if gate.narrowed else line)

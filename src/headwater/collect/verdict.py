@@ -82,7 +82,7 @@ def judge(sight: Sight) -> Verdict:
     if done.status == "cancelled":
         return Verdict("cancelled", "connector_cancelled", "The connector ended the run as cancelled.")
     if sight.certifying and _code(done) == STREAM_FAILED:
-        message = "Some streams could not be collected; the others were."
+        message = "At least one stream could not be collected; the others were."
         return Verdict("failed", STREAM_FAILED, message, may_commit=True)
     return Verdict("failed", "connector_failed", "The connector reported that the run failed.")
 

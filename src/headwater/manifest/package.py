@@ -40,6 +40,11 @@ class Package:
         return [
             Fault("".join(f"/{part}" for part in error.instance_path), str(error.schema_path[-1]), _plainly(error))
             for error in validator.iter_errors(dict(options))
+            if str(error.schema_path[-1]) != "required"
+        ] + [
+            Fault(f"/{name}", "required", f"the option `{name}` is missing: --set {name}=VALUE")
+            for name in self.options.get("required", [])
+            if name not in options
         ]
 
     def typed(self, name: str, value: str) -> Any:
@@ -62,7 +67,7 @@ class Package:
 
 def _plainly(error: Any) -> str:
     rule = str(error.schema_path[-1])
-    known = {"required": "an option is missing", "additionalProperties": "the connector has no such option"}
+    known = {"additionalProperties": "the connector has no such option"}
     return known.get(rule, f"breaks the rule `{rule}`")
 
 

@@ -120,6 +120,8 @@ class Child:
 
     async def close_input(self) -> None:
         """End stdin. See `Guest.close_input`."""
+        if not self._stdin.closed:
+            asyncio.get_running_loop().remove_writer(self._stdin.fileno())
         with contextlib.suppress(OSError):
             self._stdin.close()
 

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import msgspec
 
 from headwater import clock
-from headwater.sdk.outcome import Declined
+from headwater.sdk.outcome import Cancelled, Declined
 from headwater.wire.messages import Interaction, InteractionResponse, Start
 
 _BUFFER_BYTES = 256 * 1024
@@ -34,6 +34,9 @@ class Channel:
         self._waiting: queue.Queue[InteractionResponse | None] | None = None
         self._closed = False
         self._turn = threading.RLock()
+        self._writer: int | None = None
+        self._stopped = False
+        self.records = 0
         self._encode = msgspec.json.Encoder().encode
         self._flushed = clock.monotonic()
 
@@ -74,14 +77,29 @@ class Channel:
         if self._waiting is not None:
             self._waiting.put(None)
 
-    def send(self, message: Any) -> None:
-        """Write a message. While a question is open, other threads wait here for its answer."""
+    def send(self, message: Any, *, records: int = 0) -> None:
+        """Write a message, and count its records. While a question is open, other threads wait here for its answer."""
         line = self._encode(message) + b"\n"
         with self._turn:
-            self._out.write(line)
-            if (moment := clock.monotonic()) - self._flushed > _FLUSH_SECONDS:
-                self._out.flush()
-                self._flushed = moment
+            self._writer = threading.get_ident()
+            try:
+                self._out.write(line)
+                self.records += records
+                if (moment := clock.monotonic()) - self._flushed > _FLUSH_SECONDS:
+                    self._out.flush()
+                    self._flushed = moment
+            finally:
+                self._writer = None
+            if self._stopped:
+                self._stopped = False
+                raise Cancelled
+
+    def stop(self) -> None:
+        """Raise `Cancelled` in the thread that calls; where it is writing a message, once that is whole and counted."""
+        if self._writer == threading.get_ident():
+            self._stopped = True
+        else:
+            raise Cancelled
 
     def flush(self) -> None:
         """Hand over everything that was written."""

@@ -50,7 +50,7 @@ class Connector:
         """Run over a channel and return the exit status."""
         start = channel.start()
         run = RunContext(self.declaration, start, channel)
-        signal.signal(signal.SIGTERM, _cancel)
+        signal.signal(signal.SIGTERM, lambda _signal, _frame: channel.stop())
         try:
             status, error = self._collect(run, start)
         except Cancelled:
@@ -99,7 +99,3 @@ def _described(failure: Fail) -> dict[str, Any]:
     described = {"message": failure.message, "retryable": failure.retryable, "code": failure.code}
     described["recovery_hint"] = failure.hint
     return {name: value for name, value in described.items() if value is not None}
-
-
-def _cancel(_signal: int, _frame: object) -> Never:
-    raise Cancelled

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from headwater.sdk.narrowing import canonical
 from headwater.sdk.outcome import Misuse
+from headwater.wire.keys import canonical_key
 from headwater.wire.messages import Key
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class DetailLane:
     def require(self, *keys: Key) -> None:
         """Name details that the parent's records need."""
         self._check_open()
-        self._required.update(dict.fromkeys(map(canonical, keys)))
+        self._required.update(dict.fromkeys(map(canonical_key, keys)))
 
     def require_all(self, keys: Iterable[Key]) -> None:
         """Name many details at once."""
@@ -64,7 +64,7 @@ class DetailLane:
         """Send a detail record; it counts as fetched under its own key, once it was sent."""
         self._check_open()
         key = self._stream.key_of(data) if key is None else key
-        name = canonical(key)
+        name = canonical_key(key)
         if name in self._gaps:
             raise Misuse("a detail was reported as a gap before: it cannot also be fetched")
         self._required[name] = None
@@ -78,7 +78,7 @@ class DetailLane:
     def unchanged(self, key: Key) -> None:
         """Say that a detail was collected by an earlier run and is still the same."""
         self._check_open()
-        name = canonical(key)
+        name = canonical_key(key)
         if name in self._gaps:
             raise Misuse("a detail was reported as a gap before: it cannot also be unchanged")
         self._required[name] = None
@@ -95,7 +95,7 @@ class DetailLane:
     ) -> None:
         """Say that a detail is missing for now; `locator` is all a later run needs to fetch it, and no secret."""
         self._check_open()
-        name = canonical(key)
+        name = canonical_key(key)
         if name in self._hydrated:
             raise Misuse("a detail was fetched before: it cannot also be a gap")
         self._required[name] = None

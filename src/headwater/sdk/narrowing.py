@@ -1,6 +1,5 @@
 """Holding a stream's records to the scope of the run, before they are written."""
 
-import json
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -10,6 +9,7 @@ from msgspec import UNSET, UnsetType
 from headwater import clock
 from headwater.manifest.declaration import Stream
 from headwater.sdk.outcome import Misuse
+from headwater.wire.keys import canonical_component, canonical_key
 from headwater.wire.messages import CollectionStream, Key
 
 
@@ -36,7 +36,7 @@ class Narrowing:
 
     def admits(self, key: Key, data: Mapping[str, Any]) -> bool:
         """Say whether a record lies inside the scope's resources and time range (CP-313)."""
-        if self.resources is not None and canonical(key) not in self.resources:
+        if self.resources is not None and canonical_key(key) not in self.resources:
             return False
         if self.since is None and self.until is None:
             return True
@@ -62,12 +62,8 @@ def _edge(value: str | UnsetType) -> datetime | None:
     return moment
 
 
-def canonical(key: Key) -> str:
-    """Return a key as one string: a compound key is a JSON array without spaces (CORE-018)."""
-    return key if isinstance(key, str) else json.dumps(key, ensure_ascii=False, separators=(",", ":"))
-
-
 def _component(value: Any) -> str:
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
+    component = canonical_component(value)
+    if component is None:
         raise Misuse("a key field holds neither a string nor a number")
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+    return component

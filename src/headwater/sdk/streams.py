@@ -24,7 +24,6 @@ class RunContext:
     def __init__(self, declaration: Declaration, start: Start, channel: Channel) -> None:
         self.declaration = declaration
         self.channel = channel
-        self.records_emitted = 0
         self.bindings = start.bindings
         self.mode = start.collection_mode
         self.options: dict[str, Any] = msgspec.json.decode(os.environ.get(OPTIONS_VARIABLE) or "{}")
@@ -35,6 +34,11 @@ class RunContext:
         self._streams: dict[str, StreamRun] = {}
         self._questions = 0
         self.reported: set[tuple[str, str]] = set()
+
+    @property
+    def records_emitted(self) -> int:
+        """How many records were written so far."""
+        return self.channel.records
 
     def wants(self, stream: str) -> bool:
         """Say whether this run collects a stream."""
@@ -121,8 +125,7 @@ class StreamRun:
         message["emitted_at"] = clock.stamp()
         if op is not None:
             message["op"] = op
-        self.run.channel.send(message)
-        self.run.records_emitted += 1
+        self.run.channel.send(message, records=1)
         return True
 
     def save(self, cursor: Mapping[str, Any]) -> None:

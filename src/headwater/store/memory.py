@@ -23,7 +23,7 @@ class MemoryLedger:
 
     async def begin(self, plan: RunPlan) -> None:
         """See `Ledger.begin`."""
-        self._namespace, self._staged = plan.authority.namespace or "", {}
+        self._namespace, self._staged = plan.namespace or "", {}
 
     async def write(self, effects: Sequence[Write], *, ended: bool = False) -> Mapping[str, Tally]:
         """See `Ledger.write`."""

@@ -25,6 +25,7 @@ from headwater.wire.messages import ConnectorMessage, Record, State
 
 _decode = msgspec.json.Decoder(ConnectorMessage).decode
 _members = jiter.from_json
+_DIGITS = 4_000
 # An unterminated string runs to the end of the text, or its every quote would be tried as a beginning.
 _DEEP = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{}]', re.DOTALL)
 _ESCAPE = re.compile(r"\\(?:u[Dd][89ABab]..\\u[Dd][C-Fc-f]..|(?P<lone>u[Dd][89A-Fa-f]..)|.)")
@@ -73,8 +74,7 @@ def _without_exact_reading(line: bytes, error: Exception) -> Unreadable:
         raise NotAMessage("not_a_message", "A line is not a JSON object with a string `type`.")
     if members["type"] == "RECORD":
         _check_envelope(members)
-        if reason:
-            return Unreadable(members["stream"], reason)
+        return Unreadable(members["stream"], reason or "unreadable_value")
     raise _refusal(members["type"], reason, error) from error
 
 
@@ -100,7 +100,7 @@ def _loosely(text: str, error: Exception) -> tuple[Any, str]:
 
 def _parsed(text: str) -> Any:
     try:
-        return json.loads(text, parse_constant=_no_constant)
+        return json.loads(text, parse_constant=_no_constant, parse_int=_integer)
     except NotAMessage:
         raise
     except ValueError as cause:
@@ -109,6 +109,11 @@ def _parsed(text: str) -> Any:
 
 def _no_constant(name: str) -> NoReturn:
     raise NotAMessage("not_json", f"A line is not JSON: it holds {name}.")
+
+
+def _integer(digits: str) -> int:
+    """Read an integer; one that is too long to be read stands for itself by being too large for anything."""
+    return int(digits) if len(digits) <= _DIGITS else 10**_DIGITS
 
 
 def _has_lone_surrogate(text: str) -> bool:

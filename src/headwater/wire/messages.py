@@ -4,7 +4,6 @@ Members that are absent are `UNSET`; a `null` is never an absent member. Members
 name are ignored, because connectors in use send some, and none of them may change an outcome (CP-465).
 """
 
-from decimal import Decimal
 from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
@@ -220,10 +219,3 @@ def whole(value: Number) -> int | None:
     if isinstance(value, bool) or not 0 <= value <= MAX_SAFE_INTEGER:
         return None
     return int(value) if value == int(value) else None
-
-
-def detail_key(value: DetailKey) -> str:
-    """Return the canonical string of a detail key: 7, 7.0 and "7" are the same key (CP-512, CP-513)."""
-    if isinstance(value, float) and value.is_integer():
-        return str(int(Decimal(repr(value))))
-    return value if isinstance(value, str) else str(value)

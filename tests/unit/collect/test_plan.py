@@ -209,7 +209,6 @@ def test_a_single_use_reads_no_namespace():
     assert Session(RunPlan("r", declare(), plan_scope(declare()), authority=single)).start().state is None
 
 
-@pytest.mark.clause("CP-400", "CP-401")
 def test_a_grant_has_a_namespace_of_its_own():
     """No grant id can be spelled so that it names the global one."""
     names = {Authority(grant).namespace for grant in (None, "", "global", "G1", "G2")}

@@ -313,7 +313,7 @@ def test_an_answer_sends_the_connector_back_to_collecting(play):
     assert (verdict.status, decision.committed) == ("succeeded", ("alpha",))
 
 
-@pytest.mark.clause("CP-702", "CP-703", "CP-910")
+@pytest.mark.clause("CP-702", "CP-703")
 @pytest.mark.parametrize("line", [ASK, asking(None, request_id="q8"), "R alpha 1", "S beta=b1", "{", "F beta"])
 def test_a_word_while_waiting_breaks_the_run(play, line):
     """A connector whose question is open writes nothing, and a second question least of all."""
@@ -345,7 +345,7 @@ def test_an_answer_has_data_only_with_success():
     assert ["data" in line for line in lines] == [True, False, False]
 
 
-@pytest.mark.clause("CP-217", "CP-712")
+@pytest.mark.clause("CP-217")
 def test_a_cancelled_run_ends_from_a_question_too(play):
     """Waiting for the owner, the owner cancels: nothing commits."""
     played = play("FLAT", f"S alpha=a1; {ASK}", "–", cancel=True)

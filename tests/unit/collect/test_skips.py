@@ -65,7 +65,7 @@ def test_an_old_skip_withholds_no_checkpoint(play):
     assert played.session.facts.skips == (Skip("alpha", "rate_limited", "Later.", None),)
 
 
-@pytest.mark.clause("CP-901", "CP-902", "CP-910")
+@pytest.mark.clause("CP-901", "CP-902")
 @pytest.mark.parametrize(("terminal", "committed"), [("ok", {"alpha": "2"}), ("failed", {}), ("cancelled", {})])
 def test_a_first_revision_transcript_runs_to_its_old_result(play, terminal, committed):
     """The six messages of the first revision commit on success and on nothing else."""

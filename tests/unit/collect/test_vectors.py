@@ -162,7 +162,6 @@ def test_every_scenario_but_the_store_failure_and_the_restart_is_a_row():
     assert {row.number for row in ROWS} == set(range(1, 39))
 
 
-@pytest.mark.clause("CP-400", "CP-401")
 def test_row_38_reads_and_advances_the_namespace_of_its_grant_alone():
     """Two grants and a run without one never share a namespace, and a single use has none."""
     names = [authority.namespace for authority in (PROACTIVE, Authority("G1"), Authority("G2"))]

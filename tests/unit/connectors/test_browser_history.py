@@ -101,10 +101,10 @@ def urls(transcript: Transcript, stream: str = "visits") -> list[str]:
     return [record["url"] for record in transcript.records(stream) if "url" in record]
 
 
-def bookmarks_file(profile: Path, *children: dict[str, Any]) -> None:
-    """Write Chromium's file of bookmarks, with these in the bar."""
+def bookmarks_file(profile: Path, *children: dict[str, Any], name: str = "Bookmarks") -> None:
+    """Write a file of bookmarks as Chromium does, with these in the bar."""
     bar = {"type": "folder", "name": "Bookmarks bar", "guid": "g-bar", "children": list(children)}
-    (profile / "Bookmarks").write_text(json.dumps({"version": 1, "roots": {"bookmark_bar": bar}}))
+    (profile / name).write_text(json.dumps({"version": 1, "roots": {"bookmark_bar": bar}}))
 
 
 def bookmark(name: str) -> dict[str, Any]:
@@ -123,8 +123,10 @@ def test_a_visit_of_chromium(tmp_path: Path) -> None:
     with changing(chromium(tmp_path)) as database:
         visit(database, "https://a.example/", transition=1, visit_duration=2_500_000)
         visit(database, "https://b.example/", NOON + 1, transition=0x80000000 | 8, from_visit=1)
-    first, second = run(tmp_path).records("visits")
-    assert {k: v for k, v in first.items() if k not in ("id", "profile")} == {
+    transcript = run(tmp_path)
+    first, second = transcript.records("visits")
+    assert [page["id"] for page in transcript.records("pages")] == [first["page"], second["page"]]
+    assert {k: v for k, v in first.items() if k not in ("id", "page", "profile")} == {
         "family": "chromium",
         "visited_at": "2023-11-14T22:13:20.000000Z",
         "url": "https://a.example/",
@@ -279,6 +281,19 @@ def test_a_visit_without_a_time_is_skipped(tmp_path: Path) -> None:
     assert [m["reason"] for m in transcript.messages if m["type"] == "SKIP_RESULT"] == ["no_time"]
 
 
+def test_a_row_of_firefox_without_a_time(tmp_path: Path) -> None:
+    """A visit whose time is null is told of and costs nothing else; a count that is no number counts nothing."""
+    with changing(firefox(tmp_path)) as database:
+        database.execute(
+            "INSERT INTO moz_places(id, url, visit_count, last_visit_date) VALUES (7, 'https://a/', 'x', ?)", (NOON,)
+        )
+        database.execute("INSERT INTO moz_historyvisits(place_id, visit_date) VALUES (7, NULL), (7, ?)", (NOON,))
+    transcript = run(tmp_path)
+    assert urls(transcript) == ["https://a/"]
+    assert transcript.records("pages")[0]["visit_count"] == 0
+    assert [m["reason"] for m in transcript.messages if m["type"] == "SKIP_RESULT"] == ["no_time"]
+
+
 @pytest.mark.parametrize("stream", ["visits", "pages"])
 def test_every_cursor_of_a_walk_is_true(tmp_path: Path, stream: str) -> None:
     """From each cursor of a long walk, a run emits at least what came after it, and less than everything."""
@@ -329,6 +344,31 @@ def test_a_broken_list_deletes_nothing(tmp_path: Path, content: str | None) -> N
     again = collect(CONNECTOR, options={"profile": str(tmp_path)}, state=state)
     assert deletes(again) == 0
     assert [m["stream"] for m in again.messages if m["type"] == "SKIP_RESULT"] == ["bookmarks"]
+
+
+def test_one_of_two_lists_that_is_away(tmp_path: Path) -> None:
+    """A list that is away deletes nothing of its own, whatever the other list says."""
+    chromium(tmp_path)
+    bookmarks_file(tmp_path, bookmark("a"))
+    bookmarks_file(tmp_path, bookmark("b"), bookmark("c"), name="AccountBookmarks")
+    state = run(tmp_path).state
+    (tmp_path / "Bookmarks").unlink()
+    bookmarks_file(tmp_path, bookmark("b"), name="AccountBookmarks")
+    again = run(tmp_path, state)
+    assert (deletes(again), urls(again, "bookmarks")) == (1, [])
+    assert deletes(run(tmp_path, again.state)) == 0
+
+
+@pytest.mark.parametrize(("source", "target"), [("Bookmarks", "AccountBookmarks"), ("AccountBookmarks", "Bookmarks")])
+def test_a_bookmark_that_moves_between_lists_stays(tmp_path: Path, source: str, target: str) -> None:
+    """What leaves one list for the other is not deleted."""
+    chromium(tmp_path)
+    bookmarks_file(tmp_path, bookmark("a"), name=source)
+    bookmarks_file(tmp_path, name=target)
+    state = run(tmp_path).state
+    bookmarks_file(tmp_path, name=source)
+    bookmarks_file(tmp_path, bookmark("a"), name=target)
+    assert deletes(run(tmp_path, state)) == 0
 
 
 def test_bookmarks_of_firefox(tmp_path: Path) -> None:

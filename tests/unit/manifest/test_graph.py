@@ -173,6 +173,13 @@ def test_a_loop_through_one_of_several_parents_is_refused(parents: tuple[str, st
     assert broken(*flat("x"), detail("a", *parents), detail("b", "a")) == {("a", "cycle"), ("b", "cycle")}
 
 
+@pytest.mark.clause("CP-030", "CP-031")
+def test_a_stream_that_only_leads_into_a_loop_is_not_blamed_for_it() -> None:
+    """The fault stands at the streams of the loop, which are those to mend."""
+    rows = [child("a", "b"), child("b", "a"), child("x", "a"), detail("y", "b")]
+    assert broken(*rows) == {("a", "cycle"), ("b", "cycle")}
+
+
 @pytest.mark.clause("CP-032")
 def test_a_shared_parent_is_no_loop() -> None:
     """Siblings of either kind are accepted."""
@@ -251,11 +258,12 @@ def test_a_graph_is_accepted_just_when_it_keeps_the_rules(rows: list[Row]) -> No
     assert (declaration is not None) == keeps_the_rules(rows)
     if declaration is None:
         return
-    edges = {name: set(stream.parents) - {name} for name, stream in declaration.streams.items()}
+    edges = {row["name"]: set(targets_of(row)) for row in rows}
     order = list(TopologicalSorter(edges).static_order())
     assert sorted(order) == sorted(edges)
     graph = CheckpointGraph(declaration.streams)
     for name, stream in declaration.streams.items():
+        assert set(stream.parents) == (edges[name] or {name})
         assert all(graph.parents(parent) == (parent,) for parent in stream.parents)
         assert all(name in graph.covered_by(parent) for parent in stream.parents)
         assert set(stream.parents) <= graph.checkpoint_streams

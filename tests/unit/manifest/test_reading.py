@@ -202,9 +202,9 @@ def test_a_stream_name_that_is_none_is_refused(name: Any) -> None:
 
 
 @pytest.mark.clause("CORE-104")
-def test_a_repeated_stream_name_is_refused() -> None:
-    """Three streams of one name are refused, once, at the first."""
-    names = ["alpha", "beta", "beta", "beta"]
+@pytest.mark.parametrize("names", [["alpha", "beta", "beta"], ["alpha", "beta", "gamma", "beta", "beta"]])
+def test_a_repeated_stream_name_is_refused(names: list[str]) -> None:
+    """Two streams of one name, or three, are refused once, at the first."""
     assert faults(manifest(streams=[{"name": name} for name in names])) == [("/streams/1/name", "unique")]
 
 

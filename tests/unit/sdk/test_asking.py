@@ -26,9 +26,8 @@ import threading
 def alpha(s):
     asked, stop = threading.Event(), threading.Event()
     def chatter():
-        while not stop.is_set():
+        while not stop.wait(0.001):
             s.emit({"id": "chatter"})
-            s.progress("still here")
             asked.set()
     thread = threading.Thread(target=chatter)
     thread.start()

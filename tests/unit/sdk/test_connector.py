@@ -13,6 +13,8 @@ def alpha(s):
     yield {"id": "1"}
 """
 
+DEEP = b'{"type":"START","x":' + b'{"x":' * 5_000
+
 
 def kinds(transcript: Any) -> list[str]:
     """Return the types of the messages, in order."""
@@ -38,7 +40,7 @@ def test_nothing_is_written_before_start(written: Any, launched: Any) -> None:
     [
         b"hello",
         b"\xff",
-        b"[" * 100_000,
+        DEEP,
         b'{"type":"INTERACTION_RESPONSE","request_id":"q1","status":"success"}',
         b'{"type":"START"}',
     ],
@@ -94,7 +96,7 @@ def test_an_answer_to_no_question_is_fatal(written: Any, launched: Any) -> None:
     assert "the host sent INTERACTION_RESPONSE while none was due" in errors
 
 
-@pytest.mark.parametrize("line", [b"hello", b"\xff", b"[" * 100_000])
+@pytest.mark.parametrize("line", [b"hello", b"\xff", DEEP])
 def test_a_line_from_the_host_that_is_no_message_is_fatal(written: Any, launched: Any, line: bytes) -> None:
     """It never leaves the connector waiting on a listener that is gone."""
     child = launched(written(WAITS))
@@ -182,6 +184,20 @@ def test_a_stopped_connector_says_that_it_was_cancelled(written: Any, launched: 
     (done,), _, status = child.end()
     assert (done["type"], done["status"], done["records_emitted"]) == ("DONE", "cancelled", 1)
     assert status == 1
+
+
+@pytest.mark.clause("CP-211")
+@pytest.mark.parametrize("characters", [1_000, 3_000_000])
+def test_a_stop_never_cuts_a_message(written: Any, launched: Any, characters: int) -> None:
+    """SIGTERM in the middle of a write that the pipe has no room for: the line is whole, and DONE counts it."""
+    code = f"@stream('alpha')\ndef alpha(s):\n    while True:\n        yield {{'id': 'x' * {characters}}}"
+    child = launched(written(code))
+    child.start("alpha")
+    assert child.says_within(30)
+    child.process.send_signal(signal.SIGTERM)
+    *records, done = child.end()[0]
+    assert {message["type"] for message in records} == {"RECORD"}
+    assert (done["status"], done["records_emitted"]) == ("cancelled", len(records))
 
 
 @pytest.mark.clause("CP-214")

@@ -178,6 +178,29 @@ def test_half_of_a_surrogate_pair_in_the_envelope_is_unreadable_too(member: str)
     assert unread(record("{}")[:-1] + rb',"\ud800":1}')[1] == "lone_surrogate"
 
 
+@pytest.mark.parametrize("text", [r"\ud83c\udfb5", r"\\ud800", r"\\\\udfff", r"\uD83C\uDFB5\u0041"])
+def test_a_whole_pair_is_never_blamed(text: str) -> None:
+    """A message that is refused for its shape is refused for just that, whatever escapes it holds."""
+    assert rule_of(f'{{"type":"STATE","stream":3,"cursor":{{"s":"{text}"}}}}'.encode()) == "invalid_message"
+    assert (
+        rule_of(f'{{"type":"STATE","stream":3,"cursor":{{"s":"{text}","t":"\\udfb5"}}}}'.encode()) == "lone_surrogate"
+    )
+
+
+@pytest.mark.parametrize("number", ["9" * 4_301, "-" + "9" * 5_000, "9" * 100_000, "9" * 5_000 + ".5"])
+def test_a_number_too_long_to_read_makes_a_record_unreadable(number: str) -> None:
+    """It is JSON, so it is not called anything else, and only the record is lost."""
+    assert unread(record(f'{{"n":{number}}}')) == ("alpha", "unreadable_value")
+    assert unread(record("{}")[:-1] + f',"x":[{number}]}}'.encode())[1] == "unreadable_value"
+    assert rule_of(f'{{"type":"STATE","stream":"alpha","cursor":{{"n":{number}}}}}'.encode()) == "invalid_message"
+
+
+def test_a_number_of_four_thousand_digits_reads_exactly() -> None:
+    """Length alone is no reason, up to what can be read."""
+    data = '{"n":' + "9" * 4_000 + "}"
+    assert read(data)[0] == data
+
+
 @pytest.mark.parametrize("depth", [250, 900, 1_100, 5_000, 200_000])
 @pytest.mark.parametrize(("opened", "closed"), [("[", "]"), ('{"a":', "}"), ('[{"a":', "}]")])
 def test_nesting_without_end_makes_a_record_unreadable(depth: int, opened: str, closed: str) -> None:

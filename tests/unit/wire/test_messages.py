@@ -7,7 +7,8 @@ import pytest
 from msgspec import UNSET
 
 from headwater.wire.decode import NotAMessage, decode
-from headwater.wire.messages import detail_key, whole
+from headwater.wire.keys import detail_key
+from headwater.wire.messages import whole
 
 RECORD = {"type": "RECORD", "stream": "alpha", "key": "k", "data": {}, "emitted_at": "2026-04-06T15:01:00Z"}
 STATE = {"type": "STATE", "stream": "alpha", "cursor": {}}

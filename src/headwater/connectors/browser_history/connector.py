@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from headwater.sdk import Connector, Fail, RunContext, StreamRun
 
 if TYPE_CHECKING:
-    from headwater.connectors.browser_history.families import FAMILIES, NoBookmarks, first, last_row
+    from headwater.connectors.browser_history.families import FAMILIES, first, last_row
     from headwater.connectors.browser_history.profiles import Copies, Profile, Unreadable, default_profiles, profiles_in
     from headwater.connectors.browser_history.records import (
         Page,
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         visit_record,
     )
 else:
-    from families import FAMILIES, NoBookmarks, first, last_row
+    from families import FAMILIES, first, last_row
     from profiles import Copies, Profile, Unreadable, default_profiles, profiles_in
     from records import Page, Visit, bookmark_record, digest, page_record, visit_record
 
@@ -173,24 +173,35 @@ def bookmarks(stream: StreamRun) -> None:
 
 
 def _bookmarks(stream: StreamRun, profile: Profile, saving: Saving) -> None:
-    """Emit the bookmarks that are new or changed."""
-    known: dict[str, str] = saving.part(profile)
-    present: dict[str, str] = {}
-    try:
-        for bookmark in FAMILIES[profile.family].bookmarks(copies, profile):
+    """Emit the bookmarks that are new or changed, list by list; a list that is away says nothing of its own."""
+    family = FAMILIES[profile.family]
+    known: dict[str, dict[str, str]] = saving.part(profile)
+    marks = {name: dict(known.get(name, {})) for name in family.lists if known.get(name)}
+    present: dict[str, dict[str, str]] = {}
+    for name in family.lists:
+        if not (profile.folder / name).exists():
+            if known.get(name):
+                stream.skip("no_bookmarks", f"{profile.name}: {name} is away; the bookmarks known from it are kept")
+            continue
+        present[name] = {}
+        for bookmark in family.bookmarks(copies, profile, name):
             data = bookmark_record(profile.name, profile.family, bookmark)
-            present[data["id"]] = digest(*bookmark)[:16]
-            if known.get(data["id"]) != present[data["id"]]:
+            mark = present[name][data["id"]] = digest(*bookmark)[:16]
+            if marks.get(name, {}).get(data["id"]) != mark:
                 stream.emit(data)
+                marks.setdefault(name, {})[data["id"]] = mark
                 if saving.took():
-                    saving.save(profile, known | present)
-    except NoBookmarks:
-        if known:
-            stream.skip("no_bookmarks", f"{profile.name}: the file of bookmarks is away; those known are kept")
-        return
-    for key in sorted(known.keys() - present.keys()):
+                    saving.save(profile, marks)
+    _delete_gone(stream, known, present)
+    if marks or present:
+        saving.save(profile, marks | present)
+
+
+def _delete_gone(stream: StreamRun, known: dict[str, dict[str, str]], present: dict[str, dict[str, str]]) -> None:
+    """Delete what the lists that were read to their ends lack; it may have moved to another of the lists."""
+    still = {key for name, keys in (known | present).items() for key in keys}
+    for key in sorted({key for name in present for key in known.get(name, {})} - still):
         stream.delete({"id": key})
-    saving.save(profile, present)
 
 
 if __name__ == "__main__":

@@ -13,46 +13,42 @@ else:
     from records import MICROSECONDS_1601_TO_1970, Bookmark
 
 FOLDER_LEVELS: Final = 100
-_BOOKMARK_FILES: Final = ("Bookmarks", "AccountBookmarks")
 _ROOTS: Final = {"menu________": "menu", "toolbar_____": "toolbar", "unfiled_____": "unfiled", "mobile______": "mobile"}
 _FIREFOX_TAGS: Final = "tags________"
 
 
 @dataclass(frozen=True)
 class Family:
-    """How one family answers: `visits` and `pages` are views that take no parameter, with microseconds since 1970."""
+    """How one family answers.
+
+    `visits` and `pages` are views that take no parameter, with microseconds since 1970. `lists` are the files of a
+    profile that may hold bookmarks, and `bookmarks` reads one of them.
+    """
 
     columns: Mapping[str, str]
     visits: str
     pages: str
-    bookmarks: Callable[[Copies, Profile], Iterator[Bookmark]]
+    lists: tuple[str, ...]
+    bookmarks: Callable[[Copies, Profile, str], Iterator[Bookmark]]
 
 
-def chromium_bookmarks(_copies: Copies, profile: Profile) -> Iterator[Bookmark]:
-    """Read the files of JSON in which Chromium keeps bookmarks; raise where there is none, or one is broken."""
-    files = [profile.folder / name for name in _BOOKMARK_FILES if (profile.folder / name).exists()]
-    if not files:
-        raise NoBookmarks
-    for file in files:
-        document = read_json(file)
-        roots = document.get("roots") if isinstance(document, dict) else None
-        if not isinstance(roots, dict):
-            raise Unreadable(f"{file.name} is not a file of bookmarks")
-        waiting: list[tuple[Any, tuple[str, ...]]] = [(root, ()) for root in reversed(roots.values())]
-        while waiting:
-            node, folder = waiting.pop()
-            if not isinstance(node, dict):
-                continue
-            if node.get("type") == "url":
-                yield _chromium_bookmark(node, folder)
-            children = node.get("children")
-            if isinstance(children, list):
-                inside = (*folder, clean(str(node.get("name", ""))))
-                waiting.extend((child, inside) for child in reversed(children))
-
-
-class NoBookmarks(Exception):
-    """The profile has no file of bookmarks: nobody ever made one, or the file is away."""
+def chromium_bookmarks(_copies: Copies, profile: Profile, file: str) -> Iterator[Bookmark]:
+    """Read a file of JSON in which Chromium keeps bookmarks; raise where it is broken."""
+    document = read_json(profile.folder / file)
+    roots = document.get("roots") if isinstance(document, dict) else None
+    if not isinstance(roots, dict):
+        raise Unreadable(f"{file} is not a file of bookmarks")
+    waiting: list[tuple[Any, tuple[str, ...]]] = [(root, ()) for root in reversed(roots.values())]
+    while waiting:
+        node, folder = waiting.pop()
+        if not isinstance(node, dict):
+            continue
+        if node.get("type") == "url":
+            yield _chromium_bookmark(node, folder)
+        children = node.get("children")
+        if isinstance(children, list):
+            inside = (*folder, clean(str(node.get("name", ""))))
+            waiting.extend((child, inside) for child in reversed(children))
 
 
 def _chromium_bookmark(node: dict[str, Any], folder: tuple[str, ...]) -> Bookmark:
@@ -66,7 +62,7 @@ def _chromium_bookmark(node: dict[str, Any], folder: tuple[str, ...]) -> Bookmar
     )
 
 
-def firefox_bookmarks(copies: Copies, profile: Profile) -> Iterator[Bookmark]:
+def firefox_bookmarks(copies: Copies, profile: Profile, _file: str) -> Iterator[Bookmark]:
     """Read the bookmarks beside Firefox's history; those in the folder of tags only say which tags another has."""
     with copies.opened(profile, {"moz_bookmarks": "id, type, fk, parent, title, dateAdded, guid"}) as database:
         folders = {
@@ -108,8 +104,10 @@ CHROMIUM: Final = Family(
         LEFT JOIN visits f ON f.id = v.from_visit LEFT JOIN urls fu ON fu.id = f.url""",
     pages="""
         SELECT id AS row, CAST(last_visit_time AS INTEGER) - 11644473600000000 AS at, IFNULL(url, ''), title,
-            IFNULL(visit_count, 0), IFNULL(typed_count, 0), IFNULL(hidden, 0)
+            CAST(IFNULL(visit_count, 0) AS INTEGER), CAST(IFNULL(typed_count, 0) AS INTEGER),
+            CAST(IFNULL(hidden, 0) AS INTEGER)
         FROM urls WHERE last_visit_time BETWEEN 11644473600000001 AND 265046774399999999""",
+    lists=("Bookmarks", "AccountBookmarks"),
     bookmarks=chromium_bookmarks,
 )
 FIREFOX: Final = Family(
@@ -118,15 +116,17 @@ FIREFOX: Final = Family(
         "moz_historyvisits": "id, place_id, visit_date, from_visit, visit_type",
     },
     visits="""
-        SELECT v.id AS row, CAST(v.visit_date AS INTEGER) AS at, IFNULL(p.url, '') AS url, p.title,
+        SELECT v.id AS row, CAST(IFNULL(v.visit_date, 0) AS INTEGER) AS at, IFNULL(p.url, '') AS url, p.title,
             CAST(IFNULL(v.visit_type, 0) AS INTEGER) AS transition, NULL AS duration,
             f.id AS came_row, CAST(f.visit_date AS INTEGER) AS came_at, fp.url AS came_url
         FROM moz_historyvisits v JOIN moz_places p ON p.id = v.place_id
         LEFT JOIN moz_historyvisits f ON f.id = v.from_visit LEFT JOIN moz_places fp ON fp.id = f.place_id""",
     pages="""
         SELECT id AS row, CAST(last_visit_date AS INTEGER) AS at, IFNULL(url, ''), title,
-            IFNULL(visit_count, 0), IFNULL(typed, 0), IFNULL(hidden, 0)
+            CAST(IFNULL(visit_count, 0) AS INTEGER), CAST(IFNULL(typed, 0) AS INTEGER),
+            CAST(IFNULL(hidden, 0) AS INTEGER)
         FROM moz_places WHERE last_visit_date BETWEEN 1 AND 253402300799999999""",
+    lists=("places.sqlite",),
     bookmarks=firefox_bookmarks,
 )
 FAMILIES: Final = {"chromium": CHROMIUM, "firefox": FIREFOX}

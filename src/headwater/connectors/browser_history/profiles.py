@@ -124,7 +124,7 @@ class Copies:
                     database.execute(f"SELECT {names} FROM {table} LIMIT 0")
                 yield database
         except sqlite3.OperationalError as error:
-            raise Unreadable(f"the database is of no kind that is known here: {error}") from error
+            raise Unreadable(f"the database is of an unknown kind, or cannot be read now: {error}") from error
         except sqlite3.DatabaseError as error:
             raise Unreadable(f"the database is damaged, or none: {error}") from error
 

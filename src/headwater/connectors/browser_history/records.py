@@ -97,6 +97,7 @@ def visit_record(profile: str, family: str, visit: Visit) -> dict[str, Any] | No
         "profile": profile,
         "family": family,
         "visited_at": visited,
+        "page": digest(profile, visit.url),
         "url": visit.url,
         "title": visit.title or None,
         "transition": name,

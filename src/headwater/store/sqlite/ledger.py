@@ -98,8 +98,8 @@ class SqliteLedger:
     def _begin(self, plan: RunPlan) -> None:
         with transaction(self._connection):
             instance = self._known_instance() or self._add_instance()
-            self._namespace = plan.authority.namespace or ""
-            state = (plan.authority.namespace, plan.mode, clock.stamp(), _graph_text(plan.graph))
+            self._namespace = plan.namespace or ""
+            state = (plan.namespace, plan.mode, clock.stamp(), _graph_text(plan.graph))
             self._run = self._ask("add_run", plan.run_id, instance, *state).get
             batches = {}
             for name in plan.streams:

@@ -115,14 +115,14 @@ class Reader:
         """Return the current version of one record."""
         rows = self._rows("find_record", self._stream(instance, stream)["stream_id"], key)
         if not rows or rows[0]["data"] is None:
-            raise refuse("not_found", "There is no record with this key.", command="headwater records list")
+            raise refuse("not_found", "There is no record with this key.", command="headwater streams list")
         return {**_record(rows[0], instance, stream), "run_id": rows[0]["run_id"]}
 
     def history(self, instance: str, stream: str, key: str, limit: int) -> list[Row]:
         """Return every version of one record, newest first; a delete has no data."""
         rows = self._rows("history_of_record", self._stream(instance, stream)["stream_id"], key, limit)
         if not rows:
-            raise refuse("not_found", "There is no record with this key.", command="headwater records list")
+            raise refuse("not_found", "There is no record with this key.", command="headwater streams list")
         return [{**row, "deleted": row["data"] is None, "data": _raw(row["data"])} for row in rows]
 
     def repeated_versions(self, instance: str, stream: str) -> int:

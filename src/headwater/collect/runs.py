@@ -1,7 +1,7 @@
 """The service that drives one run: a child's lines through a session into the store, under every deadline."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,8 +10,8 @@ from msgspec import UNSET
 from headwater import clock, limits
 from headwater.collect.checkpoints import Decision, Withheld
 from headwater.collect.effects import WRITES, Ask, Effect, Finish, Tell, Write
-from headwater.collect.ports import Conclusion, Guest, Ledger, Observer, Outcome, Respondent
-from headwater.collect.session import Facts, Session
+from headwater.collect.ports import Conclusion, Guest, Ledger, Lines, Observer, Outcome, Respondent
+from headwater.collect.session import Facts, Session, Skip
 from headwater.collect.verdict import Exit, Verdict
 from headwater.errors import HeadwaterError
 from headwater.events import Answered, Asked, BatchStored, Progressed, RunStarted, Tally
@@ -106,11 +106,7 @@ class Run:
             left = self._time_left(started, heard)
             if left <= 0:
                 break
-            try:
-                read = await guest.read(min(left, limits.BATCH_WAIT_SECONDS) if self._batch else left)
-            except LineTooLong:
-                self._session.stop("line_too_long", f"A line is longer than {limits.LINE_BYTES // limits.MIB} MiB.")
-                break
+            read = await self._read(guest, min(left, limits.BATCH_WAIT_SECONDS) if self._batch else left)
             ended, self._truncated = read.ended, read.truncated
             if read.lines:
                 await self._take(guest, read.lines)
@@ -118,6 +114,14 @@ class Run:
             if self._batch and (not read.lines or self._is_due):
                 await self._store()
         await self._store()
+
+    async def _read(self, guest: Guest, timeout_seconds: float) -> Lines:
+        """Wait for lines; one that is too long ends the run."""
+        try:
+            return await guest.read(timeout_seconds)
+        except LineTooLong:
+            self._session.stop("line_too_long", f"A line is longer than {limits.LINE_BYTES // limits.MIB} MiB.")
+            return Lines(ended=True)
 
     def _time_left(self, started: float, heard: float) -> float:
         """Return the seconds until the nearest deadline; past it, end the run with the reason."""
@@ -195,7 +199,7 @@ class Run:
         seconds = float(min(asked, limits.INTERACTION_MAX_SECONDS))
         self._observe(Asked(self._session.plan.run_id, question.kind, seconds))
         asking = asyncio.create_task(self._answer(question, seconds))
-        listening = asyncio.create_task(guest.read(seconds + limits.STOP_SECONDS))
+        listening = asyncio.create_task(self._read(guest, seconds + limits.STOP_SECONDS))
         cancelling = asyncio.create_task(self._cancelling.wait())
         await asyncio.wait({asking, listening, cancelling}, return_when=asyncio.FIRST_COMPLETED)
         if listening.done() and not asking.done():
@@ -262,16 +266,11 @@ class Run:
         return text
 
     def _scrubbed(self, facts: Facts) -> Facts:
-        if not self._secrets:
-            return facts
-        skips = tuple(
-            replace(skip, **{name: self._scrub(text) for name, text in vars(skip).items() if isinstance(text, str)})
-            for skip in facts.skips
-        )
-        error = facts.error
-        if error is not None:
-            error = {name: self._scrub(text) if isinstance(text, str) else text for name, text in error.items()}
-        return replace(facts, skips=skips, error=error)
+        def scrubbed(members: Mapping[str, Any]) -> dict[str, Any]:
+            return {name: self._scrub(text) if isinstance(text, str) else text for name, text in members.items()}
+
+        skips = tuple(Skip(**scrubbed(vars(skip))) for skip in facts.skips)
+        return replace(facts, skips=skips, error=None if facts.error is None else scrubbed(facts.error))
 
 
 def _partly(decision: Decision, committed: tuple[str, ...], failed: str) -> Decision:

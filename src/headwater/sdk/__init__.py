@@ -24,8 +24,7 @@ stdout belongs to the protocol: whatever else the program prints goes to stderr.
 """
 
 from headwater.sdk.connector import Connector
-from headwater.sdk.lanes import DetailLane
 from headwater.sdk.outcome import Declined, Fail, Misuse
-from headwater.sdk.streams import RunContext, StreamRun
+from headwater.sdk.streams import DetailLane, RunContext, StreamRun
 
 __all__ = ["Connector", "Declined", "DetailLane", "Fail", "Misuse", "RunContext", "StreamRun"]

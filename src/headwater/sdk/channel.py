@@ -99,6 +99,7 @@ class Channel:
         if self._writer == threading.get_ident():
             self._stopped = True
         else:
+            self._stopped = False
             raise Cancelled
 
     def flush(self) -> None:

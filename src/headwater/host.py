@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headwater import clock
+from headwater.errors import refuse
 from headwater.settings import Settings
 
 if TYPE_CHECKING:
@@ -183,14 +184,13 @@ class Host:
         """Hold the instance's lock: its cursors have one writer."""
         from headwater.store.locks import exclusive
 
-        self.settings.state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _made(self.settings.state_dir)
         with exclusive(self.settings.locks_dir / f"{program.connector}--{program.instance}.lock"):
             yield
 
     @contextmanager
     def _spool(self, run_id: str) -> Iterator[Path]:
-        spool = self.settings.spool_dir / run_id
-        spool.mkdir(parents=True, mode=0o700)
+        spool = _made(self.settings.spool_dir / run_id)
         try:
             yield spool
         finally:
@@ -218,6 +218,16 @@ class Host:
             yield Reader(connection)
         finally:
             connection.close()
+
+
+def _made(folder: Path) -> Path:
+    """Make a folder that only its owner may enter, or raise `metadata_unavailable`."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        message = "The state directory cannot be written."
+        raise refuse("metadata_unavailable", message, safe="Nothing was started.") from error
+    return folder
 
 
 def _offered(respondent: Respondent | None) -> dict[str, dict[str, Any]]:

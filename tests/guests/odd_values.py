@@ -15,4 +15,4 @@ sys.stdin.readline()
 for key, data in DATA.items():
     sys.stdout.buffer.write((LINE % (key, data)).encode())
 print('{"type":"STATE","stream":"alpha","cursor":{"at":1}}')
-print('{"type":"DONE","status":"succeeded","records_emitted":%d}' % len(DATA))
+print('{"type":"DONE","status":"succeeded","records_emitted":' + str(len(DATA)) + "}")

@@ -78,7 +78,7 @@ def test_bindings_are_announced_by_empty_objects(headwater):
     notes = headwater.place / "notes"
     given = ["--answer-file", str(answers)]
     assert headwater.collect("notes_start.py", *given, words=[str(notes), "{}"], manifest=manifest).status == 0
-    assert json.loads(notes.read_text())["bindings"] == dict.fromkeys(wanted, {})
+    assert json.loads(notes.read_text())["bindings"] == {name: {} for name in wanted}
 
 
 @pytest.mark.clause("CP-050", "CP-057", "CLI-002", "CLI-007", "CLI-034")

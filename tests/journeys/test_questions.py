@@ -7,8 +7,8 @@ import os
 import pty
 import signal
 import subprocess
-import sys
 import termios
+from pathlib import Path
 
 import pytest
 
@@ -40,7 +40,7 @@ def terminal(headwater):
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(slave, termios.TIOCSCTTY, 0),
+            preexec_fn=lambda: fcntl.ioctl(slave, termios.TIOCSCTTY, 0),  # noqa: PLW1509 - one thread
         )
         started.append(process)
         return process, master
@@ -135,7 +135,7 @@ def test_an_interrupt_ends_an_open_question(headwater, terminal):
     shown(master, b"password: ")
     assert not termios.tcgetattr(master)[3] & termios.ECHO
     os.write(master, b"\x03")
-    stdout, stderr = process.communicate(timeout=60)
+    _, stderr = process.communicate(timeout=60)
     assert process.returncode == 130
     assert json.loads(stderr)["error"]["data"]["code"] == "interrupted"
     assert termios.tcgetattr(master)[3] & termios.ECHO
@@ -186,9 +186,24 @@ def test_a_process_that_may_hold_an_answer_leaves_no_core_file(headwater):
     os.mkfifo(pipe)
     process = subprocess.Popen(headwater.guest("waits.sh", words=[str(pipe)]), stderr=subprocess.PIPE)
     assert pipe.read_text() == "ready\n"
-    limits = open(f"/proc/{process.pid}/limits").read().splitlines()
+    limits = Path(f"/proc/{process.pid}/limits").read_text().splitlines()
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)
     (core,) = [line.split() for line in limits if line.startswith("Max core file size")]
     assert core[4:6] == ["0", "0"]
-    assert sys.platform == "linux"
+
+
+@pytest.mark.clause("CP-207", "CP-702")
+@pytest.mark.parametrize(
+    ("cause", "word"),
+    [("spoke_while_waiting", "speaks"), ("line_too_long", "floods"), ("left_while_waiting", "leaves")],
+)
+def test_a_connector_that_does_not_wait_for_its_answer_is_ended(headwater, terminal, cause, word):
+    """Whatever it does while the question is open, the run ends with a reason and nothing is committed."""
+    process, _ = terminal("breaks_off.py", words=[word])
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert json.loads(stderr)["error"]["data"]["cause"] == cause
+    assert headwater.keys() == {"a1"}
+    assert headwater.cursors() == {}
+    assert headwater.left_behind() == []

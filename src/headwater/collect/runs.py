@@ -86,7 +86,7 @@ class Run:
         return await self._conclude(exit_, guest.stderr_tail)
 
     def _say(self, guest: Guest, line: bytes) -> None:
-        """Write a line behind those before it, and do not wait: a child may speak before it listens, or never listen."""
+        """Write a line behind those before it, and do not wait: a child may never listen."""
         before = self._saying
 
         async def saying() -> None:

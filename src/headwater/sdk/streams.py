@@ -216,15 +216,6 @@ class DetailLane:
             del self._required[name]
         return sent
 
-    def unchanged(self, key: Key) -> None:
-        """Say that a detail was collected by an earlier run and is still the same."""
-        self._check_open()
-        name = canonical_key(key)
-        if name in self._gaps:
-            raise Misuse("a detail was reported as a gap before: it cannot also be unchanged")
-        self._required[name] = None
-        self._hydrated[name] = None
-
     def gap(
         self,
         key: Key,

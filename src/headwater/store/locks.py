@@ -12,8 +12,12 @@ from headwater.errors import refuse
 @contextmanager
 def exclusive(path: Path) -> Iterator[None]:
     """Hold a lock file, or raise `run_active` at once where another process holds it."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        message = "The state directory cannot be written."
+        raise refuse("metadata_unavailable", message, safe="Nothing was started.") from error
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

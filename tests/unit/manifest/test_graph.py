@@ -250,7 +250,7 @@ def keeps_the_rules(rows: list[Row]) -> bool:
 
 @pytest.mark.clause("CP-040", "CP-041")
 @given(graphs())
-@example([*flat("a"), child("b", "a"), detail("c", "a")])
+@example([*flat("a", "b"), child("c", "a"), detail("d", "a", "b")])
 @example([child("a", "b"), child("b", "a")])
 def test_a_graph_is_accepted_just_when_it_keeps_the_rules(rows: list[Row]) -> None:
     """What is accepted sorts topologically, and each of its paths ends at a self-mapped stream."""

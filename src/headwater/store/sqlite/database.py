@@ -99,7 +99,7 @@ def transaction(connection: apsw.Connection) -> Iterator[None]:
     connection.execute("COMMIT")
 
 
-def _plainly(error: apsw.Error) -> str:
+def _plainly(error: apsw.Error | OSError) -> str:
     match error:
         case apsw.BusyError() | apsw.LockedError():
             return f"The database was locked for {limits.BUSY_SECONDS:g} seconds by another program."
@@ -109,16 +109,16 @@ def _plainly(error: apsw.Error) -> str:
             return "The file is not a sound Headwater database."
         case apsw.ReadOnlyError() | apsw.CantOpenError() | apsw.PermissionsError():
             return "The database cannot be opened for writing."
-        case apsw.IOError():
+        case apsw.IOError() | OSError():
             return "The disk reported an error."
     return "The database cannot be used."
 
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Turn what SQLite raises while writing into `storage_failed`; nothing of the transaction was kept."""
+    """Turn what SQLite or a file raises while writing into `storage_failed`; nothing of the transaction was kept."""
     try:
         yield
-    except apsw.Error as error:
+    except (apsw.Error, OSError) as error:
         message = f"{_plainly(error)} The last batch was not kept."
         raise refuse("storage_failed", message, safe="What was stored before is whole.") from error

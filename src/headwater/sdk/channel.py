@@ -26,7 +26,7 @@ def fatal(message: str) -> NoReturn:
 
 
 class Channel:
-    """Reads START and answers, writes messages. Writes are buffered for a quarter second at most, as long as more follow."""
+    """Reads START and answers, writes messages. A write is handed over a quarter second later, if another follows."""
 
     def __init__(self, reading: int = 0, writing: int = 1) -> None:
         self._in = os.fdopen(reading, "rb", closefd=False)

@@ -25,5 +25,8 @@ say("DETAIL_GAP", stream="beta", reference_only=True, record_key=EVIL, reason=EV
 say("SKIP_RESULT", stream="beta", reason=EVIL, message=EVIL)
 say("STATE", stream="alpha", cursor={"at": EVIL})
 print(EVIL, file=sys.stderr)
-say("DONE", status="failed", records_emitted=6, error={"message": EVIL, "retryable": True})
-sys.exit(1)
+done = {"status": sys.argv[1], "records_emitted": 6}
+if sys.argv[1] == "failed":
+    done["error"] = {"message": EVIL, "retryable": True}
+say("DONE", **done)
+sys.exit(sys.argv[1] == "failed")

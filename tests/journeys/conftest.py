@@ -64,13 +64,13 @@ class Headwater:
 
     def type(self, *words: str, stdin: str = "") -> Answer:
         """Type a command, and wait for its end."""
-        return self._run(self.words(*words), stdin)
+        return self.run(self.words(*words), stdin)
 
     def collect(self, guest: str, *options: str, words: Sequence[str] = (), manifest: Path | None = None) -> Answer:
         """Collect from a guest, and wait for the end."""
-        return self._run(self.guest(guest, *options, words=words, manifest=manifest), "")
+        return self.run(self.guest(guest, *options, words=words, manifest=manifest), "")
 
-    def _run(self, words: Sequence[str], stdin: str) -> Answer:
+    def run(self, words: Sequence[str], stdin: str) -> Answer:
         environment = {"HOME": str(self.place), "PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
         done = subprocess.run(
             words, env=environment, input=stdin.encode(), capture_output=True, timeout=100, start_new_session=True

@@ -136,7 +136,7 @@ def test_a_connector_that_stays_is_ended(headwater, guest):
     ends_in(headwater, "did_not_exit", guest)
 
 
-@pytest.mark.clause("CP-702", "CP-910")
+@pytest.mark.clause("CP-702")
 def test_a_second_question_ends_the_run(headwater):
     """Two questions at once have no answer."""
     ends_in(headwater, "spoke_while_waiting", "asks_twice.py")
@@ -173,7 +173,7 @@ def test_a_flood_on_stderr_keeps_its_end_only(headwater):
     assert tail.endswith("noise\nthe very end\n")
 
 
-@pytest.mark.clause("CP-320", "CP-910")
+@pytest.mark.clause("CP-320")
 def test_a_record_out_of_scope_leaves_only_a_receipt_without_its_bytes(headwater):
     """What was not asked for is kept nowhere, and costs the run nothing."""
     result = headwater.collect("out_of_scope.sh", "--stream", "alpha").result

@@ -65,19 +65,28 @@ class Terminal:
         return cls()
 
     async def answer(self, question: Interaction) -> Mapping[str, Any] | None:
-        """See `Respondent.answer`. End of input declines."""
-        descriptor = os.open(self._device, os.O_RDWR | os.O_NOCTTY)
+        """See `Respondent.answer`. End of input declines, and so does a terminal that goes away."""
         try:
-            os.write(descriptor, f"\n{plain(question.message)}\n".encode())
-            answers = {}
-            for name, label, hidden in _wanted(question):
-                text = await _ask(descriptor, label, hidden=hidden)
-                if text is None:
-                    return None
-                answers[name] = text
-            return answers
+            descriptor = os.open(self._device, os.O_RDWR | os.O_NOCTTY)
+        except OSError:
+            return None
+        try:
+            return await _asked(descriptor, question)
+        except (OSError, termios.error):
+            return None
         finally:
             os.close(descriptor)
+
+
+async def _asked(descriptor: int, question: Interaction) -> Mapping[str, Any] | None:
+    os.write(descriptor, f"\n{plain(question.message)}\n".encode())
+    answers = {}
+    for name, label, hidden in _wanted(question):
+        text = await _ask(descriptor, label, hidden=hidden)
+        if text is None:
+            return None
+        answers[name] = text
+    return answers
 
 
 def _wanted(question: Interaction) -> Iterator[tuple[str, str, bool]]:

@@ -114,14 +114,15 @@ class SqliteLedger:
         self._writer = Writer(self._connection, self._run, batches, self._blobs)
 
     def _known_instance(self) -> int:
-        self._instance = self._ask("find_instance", self._name.connector_id, self._name.name).get or 0
+        known = (self._name.connector_id, self._name.name, self._name.connector, _distinct(self._name))
+        self._instance = self._ask("find_instance", *known).get or 0
         return self._instance
 
     def _add_instance(self) -> int:
         holder = self._ask("connector_named", self._name.connector).get
         connector = self._name.connector
         if holder not in (None, self._name.connector_id):
-            connector = f"{connector}-{_fingerprint(self._name.connector_id)}"
+            connector = _distinct(self._name)
         row = self._ask("add_instance", self._name.connector_id, connector, self._name.name, clock.stamp()).get
         self._instance = row
         return int(row)
@@ -255,5 +256,6 @@ def _graph(text: str) -> CheckpointGraph:
     )
 
 
-def _fingerprint(connector_id: str) -> str:
-    return hashlib.sha256(connector_id.encode()).hexdigest()[:6]
+def _distinct(name: InstanceName) -> str:
+    """Return the name of a connector whose short name another connector has already (CP-906)."""
+    return f"{name.connector}-{hashlib.sha256(name.connector_id.encode()).hexdigest()[:6]}"

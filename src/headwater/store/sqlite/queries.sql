@@ -1,7 +1,7 @@
 -- Every statement of the store, by name. A reader of the code finds here what it asks of the database.
 
 -- name: find_instance
-SELECT id FROM instances WHERE connector_id = ?1 AND name = ?2;
+SELECT id FROM instances WHERE connector_id = ?1 AND name = ?2 AND connector IN (?3, ?4);
 
 -- name: connector_named
 SELECT connector_id FROM instances WHERE connector = ?1 LIMIT 1;

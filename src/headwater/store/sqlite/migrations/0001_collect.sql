@@ -5,7 +5,6 @@ CREATE TABLE instances (
     connector TEXT NOT NULL,
     name TEXT NOT NULL,
     created_at TEXT NOT NULL,
-    UNIQUE (connector_id, name),
     UNIQUE (connector, name)
 );
 

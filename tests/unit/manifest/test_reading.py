@@ -224,7 +224,6 @@ def test_incremental_may_be_absent(members: dict[str, bool], answer: bool | None
     assert accepted(of_stream(**members)).streams["alpha"].incremental is answer
 
 
-@pytest.mark.clause("CORE-106")
 @pytest.mark.parametrize("semantics", ["log", "", None, 3, "APPEND_ONLY"])
 def test_unknown_semantics_are_refused(semantics: Any) -> None:
     """A stream is append_only or mutable_state, and nothing else."""

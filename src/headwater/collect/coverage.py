@@ -8,8 +8,6 @@ from headwater.wire.decode import NotAMessage
 from headwater.wire.keys import detail_key
 from headwater.wire.messages import DetailCoverage, DetailKey
 
-Boundary = tuple[str, str | None]
-
 
 @dataclass(frozen=True)
 class Report:

@@ -143,5 +143,4 @@ class Outcome:
     decision: Decision
     tallies: Mapping[str, Tally]
     facts: Facts
-    failed_commit: str | None = None
     stderr_tail: str = ""

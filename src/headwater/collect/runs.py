@@ -257,7 +257,7 @@ class Run:
         if commit.failed is not None:
             verdict = Verdict("failed", "checkpoint_write_failed", f"The cursor of {commit.failed} was not written.")
             decision = _partly(decision, commit.committed, commit.failed)
-        return Outcome(session.plan.run_id, verdict, decision, self._tallies, facts, commit.failed, stderr_tail)
+        return Outcome(session.plan.run_id, verdict, decision, self._tallies, facts, stderr_tail)
 
     def _scrub(self, text: str) -> str:
         """Leave the owner's answers out of what is kept (CP-711)."""

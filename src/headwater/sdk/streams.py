@@ -1,7 +1,7 @@
 """One run as a connector's code sees it: the run, its streams, and the lanes of their details."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Any
 
@@ -196,10 +196,6 @@ class DetailLane:
         """Name details that the parent's records need."""
         self._check_open()
         self._required.update(dict.fromkeys(map(canonical_key, keys)))
-
-    def require_all(self, keys: Iterable[Key]) -> None:
-        """Name many details at once."""
-        self.require(*keys)
 
     def emit(self, data: Mapping[str, Any], *, key: Key | None = None) -> bool:
         """Send a detail record; it counts as fetched under its own key, once it was sent."""

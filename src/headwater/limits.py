@@ -43,7 +43,13 @@ MANIFEST_BYTES: Final = 4 * MIB
 DOCUMENT_BYTES: Final = 1 * MIB
 CONFIG_BYTES: Final = 1 * MIB
 STREAMS_PER_MANIFEST: Final = 1_000
+FAULTS_PER_DOCUMENT: Final = 500
 BLOB_BYTES: Final = 2 * 1024 * MIB
+
+# A connector that is added: what is copied of it, and how long its packages take to install.
+CONNECTOR_FILES: Final = 20_000
+CONNECTOR_BYTES: Final = 512 * MIB
+INSTALL_SECONDS: Final = 900.0
 
 # Pages of a list.
 PAGE_DEFAULT: Final = 25

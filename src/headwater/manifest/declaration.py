@@ -1,9 +1,12 @@
-"""The declaration: a connector manifest, as plain frozen values."""
+"""The declaration: what a manifest or a source declaration says, as plain frozen values."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from functools import cached_property
 from typing import Any, Final, Literal
+
+from headwater.manifest.schemas import top_level_fields
 
 Semantics = Literal["append_only", "mutable_state"]
 InteractionKind = Literal["credentials", "otp", "manual_action"]
@@ -12,6 +15,14 @@ InteractionKind = Literal["credentials", "otp", "manual_action"]
 STANDARD_BINDINGS: Final = frozenset(
     {"browser_automation", "browser_profile", "filesystem", "network", "interactive", "loopback_listen"}
 )
+
+
+class Shape(Enum):
+    """What kind of document a declaration was read from."""
+
+    PLAIN = "connector manifest"
+    CONSENT = "connector manifest with a consent surface"
+    SOURCE = "source declaration"
 
 
 @dataclass(frozen=True)
@@ -24,11 +35,51 @@ class Binding:
 
 
 @dataclass(frozen=True)
+class View:
+    """A named set of a stream's fields that its publisher suggests."""
+
+    id: str
+    label: str
+    fields: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Relationship:
+    """A foreign key: `foreign_key` is a field of the related `stream`."""
+
+    name: str
+    stream: str
+    foreign_key: str
+    cardinality: Literal["has_many", "has_one"]
+
+
+@dataclass(frozen=True)
+class Selected:
+    """A stream as a preset selects it: whole, as a view, or by fields."""
+
+    stream: str
+    view: str | None = None
+    fields: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A named selection over several streams."""
+
+    id: str
+    label: str
+    streams: tuple[Selected, ...]
+
+
+@dataclass(frozen=True)
 class Stream:
     """One declared stream.
 
-    `primary_key` is empty where the manifest names none (a first-revision manifest): the key that the
+    `primary_key` is empty where the manifest names none (a manifest of the first revision): the key that the
     connector sends is then the record's identity. `schema` is None where none is declared.
+
+    `label` and `detail` are for the person who consents. `range_filters` maps a field to its operators,
+    `searchable` names the text fields that full-text search covers.
     """
 
     name: str
@@ -41,11 +92,19 @@ class Stream:
     state_stream: str | None = None
     parent_streams: tuple[str, ...] = ()
     description: str = ""
+    label: str = ""
+    detail: str = ""
+    fields_selectable: bool = False
+    resources_selectable: bool = False
+    views: tuple[View, ...] = ()
+    relationships: tuple[Relationship, ...] = ()
+    range_filters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    searchable: tuple[str, ...] = ()
 
     @cached_property
     def fields(self) -> frozenset[str]:
         """The top-level fields that the schema names."""
-        return frozenset((self.schema or {}).get("properties", {}))
+        return top_level_fields(self.schema or {})
 
     @cached_property
     def essential_fields(self) -> frozenset[str]:
@@ -61,10 +120,19 @@ class Stream:
             return (self.state_stream,)
         return self.parent_streams or (self.name,)
 
+    @property
+    def title(self) -> str:
+        """What a person who consents is shown: the label, else the description, else the name (CORE-126)."""
+        return self.label or self.description or self.name
+
 
 @dataclass(frozen=True)
 class Declaration:
-    """What a connector declares. `connector_id` is opaque: two spellings are two connectors (CP-906)."""
+    """What a connector declares. `connector_id` is opaque: two spellings are two connectors (CP-906).
+
+    For a source declaration it is `source.id`, and `version` is the opaque `declaration_version`.
+    `extensions` are the profiles that a source declaration names beyond Core, unread.
+    """
 
     connector_id: str
     version: str
@@ -72,6 +140,11 @@ class Declaration:
     streams: Mapping[str, Stream]
     bindings: Mapping[str, Binding] = field(default_factory=dict)
     human_interaction: frozenset[str] = frozenset()
+    shape: Shape = Shape.PLAIN
+    source_kind: Literal["connector", "provider_native"] = "connector"
+    publisher: str | None = None
+    presets: tuple[Preset, ...] = ()
+    extensions: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def required_bindings(self) -> frozenset[str]:

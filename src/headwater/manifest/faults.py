@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from headwater import limits
 from headwater.errors import HeadwaterError, refuse
 
 
@@ -15,6 +16,11 @@ class Fault:
     pointer: str
     rule: str
     message: str
+
+
+def escaped(step: object) -> str:
+    """Return a member's name or an index as a step of a JSON pointer."""
+    return str(step).replace("~", "~0").replace("/", "~1")
 
 
 def refusal(code: str, message: str, faults: Sequence[Fault]) -> HeadwaterError:
@@ -35,7 +41,7 @@ class Reader:
     @contextmanager
     def at(self, *parts: str | int) -> Iterator[None]:
         """Read below a member or an index."""
-        self._path += [str(part).replace("~", "~0").replace("/", "~1") for part in parts]
+        self._path += [escaped(part) for part in parts]
         try:
             yield
         finally:
@@ -47,51 +53,61 @@ class Reader:
         return "".join(f"/{part}" for part in self._path)
 
     def fault(self, rule: str, message: str) -> None:
-        """Note a fault at the place being read."""
-        self.faults.append(Fault(self.pointer, rule, message))
+        """Note a fault at the place being read; a document that has too many is not told all of them."""
+        if len(self.faults) < limits.FAULTS_PER_DOCUMENT:
+            self.faults.append(Fault(self.pointer, rule, message))
 
     def text(self, holder: dict[str, Any], name: str, *, required: bool = False) -> str | None:
         """Read a non-empty string."""
-        value = self._member(holder, name, required)
-        if value is None and name not in holder:
-            return None
-        if isinstance(value, str) and value:
-            return value
-        with self.at(name):
-            self.fault("type", "must be a non-empty string")
-        return None
+        return self._member(holder, name, required, str, "a non-empty string") or None
 
-    def flag(self, holder: dict[str, Any], name: str) -> bool | None:
-        """Read an optional boolean."""
-        value = holder.get(name)
-        if name not in holder or isinstance(value, bool):
-            return value
-        with self.at(name):
-            self.fault("type", "must be true or false")
-        return None
+    def flag(self, holder: dict[str, Any], name: str, *, required: bool = False) -> bool | None:
+        """Read a boolean."""
+        value: bool | None = self._member(holder, name, required, bool, "true or false")
+        return value
 
-    def table(self, holder: dict[str, Any], name: str) -> dict[str, Any]:
-        """Read an optional object; an empty one stands for an absent one."""
-        value = holder.get(name, {})
-        if isinstance(value, dict):
-            return value
-        with self.at(name):
-            self.fault("type", "must be an object")
-        return {}
+    def table(self, holder: dict[str, Any], name: str, *, required: bool = False) -> dict[str, Any]:
+        """Read an object; an empty one stands for an absent one."""
+        return self._member(holder, name, required, dict, "an object") or {}
 
-    def names(self, holder: dict[str, Any], name: str) -> tuple[str, ...] | None:
-        """Read an optional array of non-empty strings."""
-        if name not in holder:
-            return None
-        value = holder[name]
-        if isinstance(value, list) and all(isinstance(item, str) and item for item in value):
-            return tuple(value)
+    def names(self, holder: dict[str, Any], name: str, *, required: bool = False) -> tuple[str, ...] | None:
+        """Read an array of non-empty strings."""
+        items = self._member(holder, name, required, list, "an array of non-empty strings")
+        if items is None or all(isinstance(item, str) and item for item in items):
+            return None if items is None else tuple(items)
         with self.at(name):
             self.fault("type", "must be an array of non-empty strings")
         return None
 
-    def _member(self, holder: dict[str, Any], name: str, required: bool) -> Any:
-        if required and name not in holder:
-            with self.at(name):
-                self.fault("required", "is missing")
-        return holder.get(name)
+    def rows(self, holder: dict[str, Any], name: str) -> Iterator[dict[str, Any]]:
+        """Read an array of objects, each at its own place."""
+        for index, row in enumerate(self._member(holder, name, False, list, "an array of objects") or ()):
+            with self.at(name, index):
+                if isinstance(row, dict):
+                    yield row
+                else:
+                    self.fault("type", "must be an object")
+
+    def choice(
+        self, holder: dict[str, Any], name: str, choices: Sequence[str], *, required: bool = False
+    ) -> str | None:
+        """Read one of a few words."""
+        word = self.text(holder, name, required=required)
+        if word is None or word in choices:
+            return word
+        with self.at(name):
+            self.fault("enum", f"must be {' or '.join(choices)}")
+        return None
+
+    def _member(self, holder: dict[str, Any], name: str, required: bool, kind: type, described: str) -> Any:
+        if name not in holder:
+            if required:
+                with self.at(name):
+                    self.fault("required", "is missing")
+            return None
+        value = holder[name]
+        if isinstance(value, kind) and value != "":
+            return value
+        with self.at(name):
+            self.fault("type", f"must be {described}")
+        return None

@@ -69,25 +69,40 @@ def _rules_of_one(edge: Edges, declared: set[str]) -> Iterator[tuple[str, str]]:
 
 
 def _in_cycles(targets: Mapping[str, Sequence[str]]) -> set[str]:
-    """Return the streams that can reach themselves over two edges or more."""
-    # Streams that only lead to an end are peeled off until none is left; what remains leads into a loop.
-    edges = {name: {target for target in named if target != name} for name, named in targets.items()}
-    leading = dict(edges)
-    while ends := [name for name, named in leading.items() if not named & leading.keys()]:
-        for name in ends:
-            del leading[name]
-    return {name for name in leading if name in _reachable(edges, name)}
-
-
-def _reachable(edges: Mapping[str, set[str]], start: str) -> set[str]:
+    """Return the streams that can reach themselves over two edges or more, in time linear in the edges."""
+    # Kosaraju: two streams lie on one cycle if each reaches the other. What a walk against the edges reaches, taken
+    # up in the reverse order in which a walk along them left it, is such a group.
+    forward = {name: [target for target in named if target != name] for name, named in targets.items()}
+    backward: dict[str, list[str]] = {name: [] for name in targets}
+    for name, named in forward.items():
+        for target in named:
+            backward[target].append(name)
+    left: list[str] = []
     seen: set[str] = set()
-    waiting = list(edges[start])
-    while waiting:
-        name = waiting.pop()
-        if name not in seen:
-            seen.add(name)
-            waiting.extend(edges[name])
-    return seen
+    for name in forward:
+        left += _walk(forward, name, seen)
+    seen.clear()
+    groups = (_walk(backward, name, seen) for name in reversed(left))
+    return {name for group in groups if len(group) > 1 for name in group}
+
+
+def _walk(edges: Mapping[str, Sequence[str]], start: str, seen: set[str]) -> list[str]:
+    """Return what is reached from a stream and was not seen before, each after all that it leads to."""
+    if start in seen:
+        return []
+    seen.add(start)
+    left = []
+    path = [(start, iter(edges[start]))]
+    while path:
+        name, rest = path[-1]
+        target = next((target for target in rest if target not in seen), None)
+        if target is None:
+            left.append(name)
+            path.pop()
+        else:
+            seen.add(target)
+            path.append((target, iter(edges[target])))
+    return left
 
 
 @dataclass(frozen=True)

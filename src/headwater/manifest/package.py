@@ -1,5 +1,6 @@
 """A connector folder's `connector.toml`: the command that runs it, and the options a person may set."""
 
+import json
 import re
 import tomllib
 from collections.abc import Mapping
@@ -8,11 +9,15 @@ from typing import Any
 
 from headwater import limits
 from headwater.manifest.faults import Fault, Reader, refusal
-from headwater.manifest.schemas import compile_schema, schema_faults
+from headwater.manifest.schemas import check_schema, compile_schema
 
 FORMAT = "headwater-connector/1"
 _INTEGER = re.compile(r"-?[0-9]{1,4000}")
-_MEMBERS = frozenset({"format", "command", "options", "description", "environment"})
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+_MEMBERS = frozenset({"format", "command", "options", "description", "environment", "variables", "compatibility"})
+
+# The names of the ways of speaking that are not the profile's own, and that a connector may be run in.
+COMPATIBILITY = ("pdpp-reference/1",)
 
 
 @dataclass(frozen=True)
@@ -21,13 +26,21 @@ class Package:
 
     A first word `python` in `command` stands for the interpreter that Headwater itself runs on. `options` is
     a JSON Schema of the non-secret settings; a property of format `path` is made absolute when it is set.
-    `environment` names further variables of the caller's that the child may see.
+    `environment` names further variables of the caller's that the child may see, `variables` maps variables to
+    the options that fill them, and `compatibility` is one of `COMPATIBILITY`, or empty.
     """
 
     command: tuple[str, ...]
     options: Mapping[str, Any] = field(default_factory=dict)
     description: str = ""
     environment: tuple[str, ...] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
+    compatibility: str = ""
+
+    def filled_variables(self, options: Mapping[str, Any]) -> dict[str, str]:
+        """Return the variables that a set of options fills: text as it is, anything else as JSON."""
+        filled = {name: options[option] for name, option in self.variables.items() if option in options}
+        return {name: value if isinstance(value, str) else json.dumps(value) for name, value in filled.items()}
 
     @property
     def paths(self) -> frozenset[str]:
@@ -73,11 +86,16 @@ def _plainly(error: Any) -> str:
 
 def read_package(document: bytes) -> Package:
     """Read a `connector.toml`, or raise `invalid_manifest` with every fault."""
-    reader = Reader()
-    package = _package(reader, document)
-    if reader.faults:
-        raise refusal("invalid_manifest", "connector.toml is refused; nothing was started.", reader.faults)
+    package, faults = examine_package(document)
+    if faults:
+        raise refusal("invalid_manifest", "connector.toml is refused; nothing was started.", faults)
     return package
+
+
+def examine_package(document: bytes) -> tuple[Package, list[Fault]]:
+    """Read a `connector.toml`; return the package, which holds where there is no fault, and the faults."""
+    reader = Reader()
+    return _package(reader, document), reader.faults
 
 
 def _package(reader: Reader, document: bytes) -> Package:
@@ -100,11 +118,27 @@ def _package(reader: Reader, document: bytes) -> Package:
             reader.fault("required", "must be an array with at least one word")
     options = reader.table(root, "options")
     with reader.at("options"):
-        for message in schema_faults(options):
-            reader.fault("schema", message)
+        check_schema(reader, options)
+    variables = reader.table(root, "variables")
+    _check_variables(reader, variables, options)
+    if root.get("compatibility", "") not in ("", *COMPATIBILITY):
+        with reader.at("compatibility"):
+            reader.fault("enum", f"must be {' or '.join(COMPATIBILITY)}")
     return Package(
         command=command or (),
         options=options,
         description=reader.text(root, "description") or "",
         environment=reader.names(root, "environment") or (),
+        variables=variables,
+        compatibility=str(root.get("compatibility", "")),
     )
+
+
+def _check_variables(reader: Reader, variables: Mapping[str, Any], options: Mapping[str, Any]) -> None:
+    properties = options.get("properties", {})
+    for name, option in variables.items():
+        with reader.at("variables", name):
+            if not _VARIABLE.fullmatch(name):
+                reader.fault("variable", "is not the name of an environment variable")
+            if not isinstance(option, str) or not isinstance(properties, Mapping) or option not in properties:
+                reader.fault("unknown_option", "does not name an option of this connector")

@@ -1,4 +1,4 @@
-"""JSON Schema 2020-12 for streams and options: compiled once, offline, formats on.
+"""JSON Schema 2020-12 for streams and options: checked against its meta-schema, compiled once, offline, formats on.
 
 The library is imported when a schema is first compiled: it takes longer to load than all of ours.
 """
@@ -6,30 +6,56 @@ The library is imported when a schema is first compiled: it takes longer to load
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from headwater import limits
 
 if TYPE_CHECKING:
     from jsonschema_rs import Draft202012Validator as Validator
 
-_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+    from headwater.manifest.faults import Reader
+
+DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+# What a keyword holds, where that is no schema: schemas by name, or data that only looks like one.
+_BY_NAME: Final = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
+_DATA: Final = frozenset({"const", "enum", "default", "examples"})
+# Keywords whose schemas speak of the same value as the schema that they stand in.
+_IN_PLACE: Final = ("allOf", "anyOf", "oneOf")
+
+Path = tuple[str | int, ...]
 
 
-def schema_faults(schema: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what makes a schema unusable: its dialect, a reference that leaves it, the meta-schema."""
-    import jsonschema_rs
+def check_schema(reader: Reader, schema: dict[str, Any]) -> None:
+    """Note what makes a schema unusable at the place being read: dialect, references, meta-schema (CORE-112 to 114).
 
-    dialect = schema.get("$schema", _DIALECT)
-    if not isinstance(dialect, str) or dialect.rstrip("#") != _DIALECT:
-        yield "$schema must be absent or the 2020-12 dialect"
-        return
-    for reference in _references(schema):
-        if isinstance(reference, str) and not reference.startswith("#"):
-            yield "$ref and $dynamicRef must be local fragments"
-            return
-    try:
-        compile_schema(schema)
-    except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError, RecursionError):
-        yield "is not a valid JSON Schema 2020-12"
+    A schema that names another dialect or another document is not looked into any further.
+    """
+    foreign = False
+    for path, rule, message in _foreign(schema):
+        foreign = True
+        with reader.at(*path):
+            reader.fault(rule, message)
+    for path, message in () if foreign else _broken(schema):
+        with reader.at(*path):
+            reader.fault("schema", message)
+
+
+def top_level_fields(schema: Mapping[str, Any]) -> frozenset[str]:
+    """Return the names of the properties that a schema declares for an object, through `allOf` and local `$ref` too."""
+    names: set[str] = set()
+    seen: set[int] = set()
+    waiting: list[Any] = [schema]
+    while waiting:
+        node = waiting.pop()
+        if not isinstance(node, Mapping) or id(node) in seen:
+            continue
+        seen.add(id(node))
+        names.update(node.get("properties", ()))
+        waiting.extend(part for keyword in _IN_PLACE for part in node.get(keyword, ()))
+        waiting.append(_referred(schema, node.get("$ref")))
+    return frozenset(names)
 
 
 def compile_schema(schema: Mapping[str, Any]) -> Validator:
@@ -48,12 +74,60 @@ def explain(validator: Validator, value: Any) -> str:
     return "breaks the stream's schema"
 
 
-def _references(node: Any) -> Iterator[Any]:
-    waiting = [node]
+def _foreign(schema: dict[str, Any]) -> Iterator[tuple[Path, str, str]]:
+    for path, node in _subschemas(schema):
+        if "$schema" in node and node["$schema"] != DIALECT:
+            yield (*path, "$schema"), "dialect", f"must be absent or {DIALECT}"
+        for keyword in ("$ref", "$dynamicRef"):
+            target = node.get(keyword)
+            if isinstance(target, str) and not target.startswith("#"):
+                yield (*path, keyword), "reference", "must be a local fragment, as #/$defs/name"
+
+
+def _subschemas(schema: dict[str, Any]) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Yield every schema in a schema with its path; a property that is called like a keyword is none."""
+    waiting: list[tuple[Path, Any, bool]] = [((), schema, False)]
     while waiting:
-        item = waiting.pop()
-        if isinstance(item, Mapping):
-            yield from (item[name] for name in ("$ref", "$dynamicRef") if name in item)
-            waiting.extend(item.values())
-        elif isinstance(item, list):
-            waiting.extend(item)
+        path, node, by_name = waiting.pop()
+        if isinstance(node, list):
+            waiting.extend(((*path, index), item, False) for index, item in enumerate(node))
+        elif isinstance(node, dict):
+            if not by_name:
+                yield path, node
+            waiting.extend(
+                ((*path, name), value, not by_name and name in _BY_NAME)
+                for name, value in node.items()
+                if by_name or name not in _DATA
+            )
+
+
+def _broken(schema: dict[str, Any]) -> Iterator[tuple[Path, str]]:
+    import jsonschema_rs
+
+    try:
+        errors = list(islice(_meta_schema().iter_errors(schema), limits.FAULTS_PER_DOCUMENT))
+        for error in errors:
+            keyword = error.schema_path[-1] if error.schema_path else "schema"
+            yield tuple(error.instance_path), f"breaks the rule `{keyword}` of JSON Schema 2020-12"
+        if not errors:
+            compile_schema(schema)
+    except jsonschema_rs.ValidationError as error:
+        yield tuple(error.instance_path), "has a pattern that is no regular expression, or a reference to nothing"
+    except (jsonschema_rs.ReferencingError, ValueError, RecursionError):
+        yield (), "has a reference to nothing, or a value that JSON Schema does not have"
+
+
+@cache
+def _meta_schema() -> Validator:
+    return compile_schema({"$ref": DIALECT})
+
+
+def _referred(root: Mapping[str, Any], reference: object) -> Any:
+    """Return what a local pointer leads to, None where it leads nowhere or is none."""
+    if not isinstance(reference, str) or not reference.startswith("#/"):
+        return None
+    node: Any = root
+    for step in reference[2:].split("/"):
+        name = step.replace("~1", "/").replace("~0", "~")
+        node = node.get(name) if isinstance(node, Mapping) else None
+    return node

@@ -72,8 +72,9 @@ def test_another_format_is_refused(text: str) -> None:
         (b'environment = ["TZ"]', b"environment = [1]", "/environment", "type"),
         (b'description = "An example"', b"description = 3", "/description", "type"),
         (b'description = "An example"', b"shell = true", "/shell", "unknown_member"),
-        (b'required = ["path"]', b'required = "path"', "/options", "schema"),
-        (b'required = ["path"]', b'"$ref" = "other.json"', "/options", "schema"),
+        (b'required = ["path"]', b'required = "path"', "/options/required", "schema"),
+        (b'required = ["path"]', b"default = 2026-01-01", "/options", "schema"),
+        (b'required = ["path"]', b'"$ref" = "other.json"', "/options/$ref", "reference"),
     ],
 )
 def test_a_member_that_does_not_fit_is_refused(old: bytes, new: bytes, place: str, rule: str) -> None:

@@ -30,7 +30,7 @@ def manifest(**members: Any) -> bytes:
 
 def of_stream(**members: Any) -> bytes:
     """Write a manifest whose one stream has these members."""
-    return manifest(streams=[{"name": "alpha", **members}])
+    return manifest(streams=[{"name": "alpha", "semantics": "mutable_state", **members}])
 
 
 def of_binding(name: str, options: Any) -> bytes:
@@ -92,6 +92,7 @@ def test_every_fault_is_reported_at_once() -> None:
         {
             "protocol_version": "1.0.0",
             "runtime_requirements": {"bindings": {"a~b": {"required": 1}}},
+            "connector_id": "",
             "streams": [3, {"name": "*", "semantics": "log", "incremental": "yes"}],
         }
     ).encode()
@@ -100,7 +101,7 @@ def test_every_fault_is_reported_at_once() -> None:
     assert refusal.value.code == "invalid_manifest"
     assert {(fault["pointer"], fault["rule"]) for fault in refusal.value.data["faults"]} == {
         ("/protocol_version", "protocol_version"),
-        ("/connector_id", "required"),
+        ("/connector_id", "type"),
         ("/runtime_requirements/bindings/a~0b", "reserved_name"),
         ("/runtime_requirements/bindings/a~0b", "required"),
         ("/streams/0", "type"),

@@ -6,17 +6,22 @@ from typing import Any
 import pytest
 
 from headwater.manifest.reading import examine
-from headwater.manifest.schemas import compile_schema, explain, schema_faults
+from headwater.manifest.schemas import compile_schema, explain, top_level_fields
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
-def refused(schema: Any) -> bool:
-    """Say whether a stream with this schema refuses its manifest, and hold the fault to its place."""
-    streams = [{"name": "alpha", "schema": schema}]
+def places(schema: Any) -> list[str]:
+    """Return where a stream's schema refuses its manifest, as pointers below the schema."""
+    streams = [{"name": "alpha", "semantics": "mutable_state", "schema": schema}]
     _, faults = examine(json.dumps({"connector_id": "example", "streams": streams}).encode())
-    assert all(fault.pointer == "/streams/0/schema" for fault in faults)
-    return bool(faults)
+    assert all(fault.pointer.startswith("/streams/0/schema") for fault in faults)
+    return [fault.pointer.removeprefix("/streams/0/schema") for fault in faults]
+
+
+def refused(schema: Any) -> bool:
+    """Say whether a stream with this schema refuses its manifest."""
+    return bool(places(schema))
 
 
 @pytest.mark.clause("CORE-112")
@@ -25,8 +30,26 @@ def refused(schema: Any) -> bool:
     ["http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft/2019-09/schema", "", "2020-12", 5, None],
 )
 def test_another_dialect_is_refused(dialect: Any) -> None:
-    """Only the 2020-12 dialect is spoken here."""
-    assert refused({"$schema": dialect, "type": "object"})
+    """Only the 2020-12 dialect is spoken here, at any depth; another is reported where it stands."""
+    assert places({"$schema": dialect, "type": "object"}) == ["/$schema"]
+    below = {"properties": {"a": {"items": {"$schema": dialect}}}, "$defs": {"b": {"anyOf": [{"$schema": dialect}]}}}
+    assert sorted(places(below)) == ["/$defs/b/anyOf/0/$schema", "/properties/a/items/$schema"]
+
+
+def test_what_only_looks_like_a_keyword_is_none() -> None:
+    """A field called `$schema`, and data that has such a member, are nobody's dialect."""
+    other = "http://json-schema.org/draft-07/schema#"
+    assert not refused({"properties": {"$schema": {"type": "string"}, "$ref": {}}, "required": ["$schema"]})
+    assert not refused({"properties": {"a": {"const": {"$schema": other}, "default": {"$ref": other}}}})
+    assert not refused({"examples": [{"$schema": other}], "properties": {"a": {"enum": [{"$ref": other}]}}})
+
+
+@pytest.mark.clause("CORE-113")
+def test_each_breach_of_the_meta_schema_is_reported_where_it_stands() -> None:
+    """Two misspelt keywords are two faults, each at its own place."""
+    schema = {"properties": {"a/b": {"type": "strng"}, "c": {"minimum": "1"}}, "required": "id"}
+    assert sorted(places(schema)) == ["/properties/a~1b/type", "/properties/c/minimum", "/required"]
+    assert places({"properties": {"a": {"pattern": "("}}}) == ["/properties/a/pattern"]
 
 
 @pytest.mark.clause("CORE-112")
@@ -71,8 +94,7 @@ def test_a_stream_schema_is_an_object(schema: Any) -> None:
 def test_a_reference_that_leaves_the_schema_is_refused(keyword: str, target: str) -> None:
     """A reference elsewhere is refused at any depth, by its text, before anything could fetch it."""
     schema = {"properties": {"a": {"anyOf": [{"type": "null"}, {keyword: target}]}}}
-    assert refused(schema)
-    assert list(schema_faults(schema)) == ["$ref and $dynamicRef must be local fragments"]
+    assert places(schema) == [f"/properties/a/anyOf/1/{keyword}"]
 
 
 @pytest.mark.clause("CORE-114")
@@ -93,7 +115,19 @@ def test_a_schema_nested_without_end_is_refused() -> None:
     schema: dict[str, Any] = {}
     for _ in range(900):
         schema = {"not": schema}
-    assert list(schema_faults(schema)) == ["is not a valid JSON Schema 2020-12"]
+    _, (fault,) = examine(json.dumps({"connector_id": "c", "streams": [{"name": "a", "schema": schema}]}).encode())
+    assert (fault.pointer, fault.rule) == ("", "depth")
+
+
+def test_fields_are_found_wherever_a_schema_declares_them_for_the_record() -> None:
+    """Through `allOf` and local references, round in circles too; not inside other fields."""
+    schema = {
+        "$ref": "#/$defs/x~1y",
+        "allOf": [{"properties": {"b": {"properties": {"inner": {}}}}}, {"$ref": "#"}, {"$ref": "#/none/at/all"}],
+        "properties": {"c": {}},
+        "$defs": {"x/y": {"properties": {"a": {}}, "anyOf": [{"$ref": "#/$defs/x~1y"}, True]}},
+    }
+    assert top_level_fields(schema) == {"a", "b", "c"}
 
 
 def test_formats_are_checked() -> None:

@@ -5,13 +5,14 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Tally:
-    """What became of one stream's records: disjoint counts, in records."""
+    """What became of one stream's records: disjoint counts. `healed` counts gaps whose record came."""
 
     accepted: int = 0
     unchanged: int = 0
     deleted: int = 0
     rejected: int = 0
     gaps: int = 0
+    healed: int = 0
 
     def __add__(self, other: "Tally") -> "Tally":
         return Tally(
@@ -20,6 +21,7 @@ class Tally:
             self.deleted + other.deleted,
             self.rejected + other.rejected,
             self.gaps + other.gaps,
+            self.healed + other.healed,
         )
 
     @property

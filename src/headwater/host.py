@@ -19,7 +19,8 @@ from headwater.settings import Settings
 if TYPE_CHECKING:
     from headwater.catalog.folders import Catalog, ConnectorFolder
     from headwater.catalog.instances import Instance, Instances
-    from headwater.collect.certification import Finding
+    from headwater.checking import Report
+    from headwater.collect.gaps import Turn
     from headwater.collect.plan import Authority, RunPlan
     from headwater.collect.ports import Guest, Ledger, Observer, Outcome, Respondent
     from headwater.collect.recovery import Recovered
@@ -44,6 +45,11 @@ class Program:
     environment: Sequence[str] = ()
     streams: Sequence[str] = ()
 
+    @property
+    def name(self) -> str:
+        """The instance, as `<connector>/<instance>`."""
+        return f"{self.connector}/{self.instance}"
+
 
 @dataclass(frozen=True)
 class CollectRequest:
@@ -55,6 +61,16 @@ class CollectRequest:
     mode: CollectionMode | None = None
     authority: Authority | None = None
     deadlines: Deadlines | None = None
+
+
+@dataclass(frozen=True)
+class Watching:
+    """Who follows a run. `started` gets it, to cancel it; `recovered` gets each run that was cut off before."""
+
+    observe: Observer
+    respondent: Respondent | None = None
+    started: Callable[[Run], None] = lambda _run: None
+    recovered: Callable[[Recovered], None] = lambda _orphan: None
 
 
 class Host:
@@ -116,18 +132,25 @@ class Host:
         return folder_at(instance.folder) if instance.folder is not None else self.catalog.find(instance.connector)
 
     async def check(
-        self, path: Path, settings: Sequence[str], answers: Callable[[], Respondent] | None = None
-    ) -> list[Finding]:
+        self,
+        path: Path,
+        settings: Sequence[str],
+        answers: Callable[[], Respondent] | None = None,
+        *,
+        packs: Sequence[str] = (),
+        seed: int | None = None,
+    ) -> Report:
         """Try a connector folder without storing anything; return what that shows, a finding a clause.
 
         Options come from `fixtures/options.json` in the folder, then from `option=value` texts. `answers` makes
-        the respondent of each run.
+        the respondent of each run. `packs` are all of them by default; `seed` is drawn where none is given.
         """
         from headwater.catalog.folders import folder_at
         from headwater.checking import check
 
         folder = folder_at(path)
-        return await check(folder, folder.checked_options(folder.fixture("options"), settings), answers)
+        options = folder.checked_options(folder.fixture("options"), settings)
+        return await check(folder, options, answers, packs=packs, seed=clock.seed() if seed is None else seed)
 
     # Collecting.
 
@@ -142,39 +165,52 @@ class Host:
     ) -> Outcome:
         """Run once and return how it ended. `started` gets the run, to cancel it; `recovered` each settled orphan.
 
+        Gaps whose turn it is are tried again after a run that succeeded, unless that could ask the owner anew.
+
         Raise before anything is started where the manifest, the scope, the options or a binding do not fit, and
         `run_active` where the instance is being collected already.
         """
-        from headwater.collect.plan import PROACTIVE, RunPlan, match_bindings, plan_mode, plan_scope
+        from headwater.collect.gaps import Turn
+
+        watching = Watching(observe, respondent, started, recovered)
+        outcome = await self._run(request, watching)
+        assert outcome is not None
+        silent = not request.program.declaration.human_interaction and request.authority is None
+        if outcome.verdict.status != "succeeded" or not silent:
+            return outcome
+        return replace(outcome, retried=await self._run(request, watching, Turn()))
+
+    async def retry_gaps(self, request: CollectRequest, turn: Turn, watching: Watching) -> Outcome | None:
+        """Try the gaps whose turn it is again, in one run of their own; return None where it is none's."""
+        return await self._run(request, watching, turn)
+
+    async def _run(self, request: CollectRequest, watching: Watching, turn: Turn | None = None) -> Outcome | None:
+        """Run once: over what was asked for, or with a `turn` over the gaps whose turn it is."""
         from headwater.collect.recovery import recover
         from headwater.collect.runs import Run
         from headwater.collect.session import Session
 
         program = request.program
-        declaration = program.declaration
-        scope = plan_scope(declaration, request.scope, request.streams or program.streams)
-        mode = plan_mode(declaration, scope, request.mode)
-        bindings = match_bindings(declaration, _offered(respondent))
-        authority = request.authority or PROACTIVE
-        run_id = clock.identifier("run")
-        with self._alone(program), self._spool(run_id) as spool:
+        wish = _plan(request, watching.respondent)
+        with self._alone(program), self._spool(wish.run_id) as spool:
             ledger = self._ledger(program, spool)
             try:
                 for orphan in await recover(ledger):
                     shutil.rmtree(self.settings.spool_dir / orphan.run_id, ignore_errors=True)
-                    recovered(orphan)
-                plan = RunPlan(run_id, declaration, scope, mode, authority, bindings=bindings)
-                plan = replace(plan, state=await _state(ledger, plan))
+                    watching.recovered(orphan)
+                plan = await (_begun(ledger, wish) if turn is None else _retrying(ledger, wish, turn))
+                if plan is None:
+                    return None
                 run = Run(
                     Session(plan),
                     ledger,
                     _launcher(program, spool),
-                    instance=f"{program.connector}/{program.instance}",
-                    observe=observe,
-                    respondent=respondent,
+                    instance=program.name,
+                    observe=watching.observe,
+                    respondent=watching.respondent,
                     deadlines=request.deadlines,
                 )
-                started(run)
+                watching.started(run)
                 return await run.collect()
             finally:
                 await ledger.close()
@@ -236,15 +272,42 @@ def _offered(respondent: Respondent | None) -> dict[str, dict[str, Any]]:
     return {**offered, "interactive": {}} if respondent is not None else offered
 
 
-async def _state(ledger: Ledger, plan: RunPlan) -> Mapping[str, str] | None:
-    """Return the cursors that START carries: those of the scope, None for a first or single-use run (CP-403, CP-405).
+def _plan(request: CollectRequest, respondent: Respondent | None) -> RunPlan:
+    """Plan the run that was asked for, or raise where it does not fit."""
+    from headwater.collect.plan import PROACTIVE, RunPlan, match_bindings, plan_mode, plan_scope
 
-    A full refresh starts without any.
+    declaration = request.program.declaration
+    scope = plan_scope(declaration, request.scope, request.streams or request.program.streams)
+    mode = plan_mode(declaration, scope, request.mode)
+    bindings = match_bindings(declaration, _offered(respondent))
+    return RunPlan(
+        clock.identifier("run"), declaration, scope, mode, request.authority or PROACTIVE, bindings=bindings
+    )
+
+
+async def _begun(ledger: Ledger, plan: RunPlan) -> RunPlan:
+    """Give a plan the cursors that START carries: those of the scope, None for a first or single-use run.
+
+    (CP-403, CP-405.) A full refresh starts without any.
     """
     if plan.namespace is None or plan.mode == "full_refresh":
-        return None
+        return plan
     cursors = await ledger.cursors(plan.namespace)
-    return {stream: cursor for stream, cursor in cursors.items() if stream in plan.streams} if cursors else None
+    known = {stream: cursor for stream, cursor in cursors.items() if stream in plan.streams}
+    return replace(plan, state=known if cursors else None)
+
+
+async def _retrying(ledger: Ledger, plan: RunPlan, turn: Turn) -> RunPlan | None:
+    """Narrow a plan to the gaps whose turn it is; None where it is none's."""
+    from headwater.collect.gaps import page_of, scope_of
+    from headwater.collect.plan import plan_scope
+
+    gaps = [gap for gap in await ledger.open_gaps(turn) if gap.stream in plan.declaration.streams]
+    if not gaps:
+        return None
+    page = page_of(gaps)
+    scope = plan_scope(plan.declaration, scope_of(page))
+    return replace(plan, scope=scope, mode="full_refresh", retries=tuple(page))
 
 
 def _launcher(program: Program, spool: Path) -> Callable[[], Awaitable[Guest]]:

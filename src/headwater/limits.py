@@ -28,6 +28,12 @@ TEXT_CHARACTERS: Final = 2_000
 GAPS_PER_RUN: Final = 250_000
 SKIPS_PER_RUN: Final = 10_000
 KEY_BYTES: Final = 4 * KIB
+# Gaps that one retry takes, how long a gap waits for its first one, and when it is given up.
+GAPS_PER_RETRY: Final = 500
+GAPS_PER_RETRY_BYTES: Final = 256 * KIB
+GAP_WAIT_SECONDS: Final = 15 * 60.0
+GAP_WAIT_MAX_SECONDS: Final = 24 * 3600.0
+GAP_TRIES: Final = 20
 
 # Waits, and who they are for.
 IDLE_SECONDS: Final = 900.0
@@ -37,6 +43,34 @@ EXIT_SECONDS: Final = 15.0
 INTERACTION_SECONDS: Final = 300.0
 INTERACTION_MAX_SECONDS: Final = 3600.0
 BUSY_SECONDS: Final = 30.0
+# A browser's start, and how often it is looked for meanwhile; the pages it keeps on disk.
+BROWSER_START_SECONDS: Final = 30.0
+BROWSER_LOOK_SECONDS: Final = 0.02
+BROWSER_CACHE_BYTES: Final = 64 * MIB
+
+# A check of a connector: its runs, what it may write in each, and how hard it is tried.
+CHECK_IDLE_SECONDS: Final = 30.0
+CHECK_RUN_SECONDS: Final = 300.0
+CHECK_PACK_SECONDS: Final = 900.0
+CHECK_LINES: Final = 200_000
+CHECK_QUESTIONS: Final = 50
+CHECK_KILLS: Final = 4
+CHECK_STREAMS: Final = 3
+CHECK_SLOW_SECONDS: Final = 2.0
+CHECK_PIPE_BYTES: Final = 4 * KIB
+
+# Schedules: what they may ask for, the delays after failures, and how often the scheduler looks at the clock.
+SCHEDULE_EVERY_SECONDS: Final = 60
+SCHEDULE_EVERY_MAX_SECONDS: Final = 366 * 24 * 3600
+SCHEDULE_JITTER_MAX_SECONDS: Final = 24 * 3600
+SCHEDULE_RETRY_SECONDS: Final = 300.0
+SCHEDULE_RETRY_MAX_SECONDS: Final = 24 * 3600.0
+SCHEDULE_CLOCK_SECONDS: Final = 24 * 3600.0
+SCHEDULE_TICK_SECONDS: Final = 10.0
+SCHEDULE_BUSY_SECONDS: Final = 60.0
+SCHEDULE_PAST_RUNS: Final = 32
+SCHEDULE_AT_ONCE: Final = 2
+SCHEDULE_AT_ONCE_MAX: Final = 16
 
 # Files that a person writes.
 MANIFEST_BYTES: Final = 4 * MIB

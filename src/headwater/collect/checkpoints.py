@@ -42,10 +42,12 @@ class Evidence:
     failed_streams: frozenset[str] = field(default_factory=frozenset)
 
 
-def decide(verdict: Verdict, authority: Authority, graph: CheckpointGraph, evidence: Evidence) -> Decision:
-    """Decide over the whole staged map at the end of a run."""
-    if authority.single_use:
-        return _none(evidence.staged, "single_use", "A single-use run keeps no cursor.")
+def decide(
+    verdict: Verdict, graph: CheckpointGraph, evidence: Evidence, *, cursorless: tuple[str, str] | None = None
+) -> Decision:
+    """Decide over the whole staged map at the end of a run. `cursorless` says why none may be kept at all."""
+    if cursorless is not None:
+        return _none(evidence.staged, *cursorless)
     if not verdict.may_commit:
         return _none(evidence.staged, verdict.cause, verdict.message)
     withheld = withheld_checkpoints(graph, evidence)

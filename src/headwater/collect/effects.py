@@ -40,7 +40,10 @@ class Stage(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """Note a detail that is known to be missing. `parent` is None where the gap names none of several."""
+    """Note a detail that is known to be missing. `parent` is None where the gap names none of several.
+
+    `locator` and `error` are the connector's objects as JSON text.
+    """
 
     stream: str
     parent: str | None
@@ -48,6 +51,7 @@ class Gap(NamedTuple):
     reason: str
     retryable: bool
     locator: str | None
+    error: str | None = None
 
 
 class Tell(NamedTuple):

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import UNSET
 
 from headwater import clock
+from headwater.collect.gaps import OpenGap
 from headwater.errors import refuse
 from headwater.manifest.declaration import Declaration, Stream
 from headwater.manifest.faults import Fault, refusal
@@ -39,7 +40,10 @@ PROACTIVE = Authority()
 
 @dataclass(frozen=True)
 class RunPlan:
-    """Everything a run is, before it starts. `state` maps streams to cursors as JSON text, None for none."""
+    """Everything a run is, before it starts. `state` maps streams to cursors as JSON text, None for none.
+
+    `retries` are the gaps that the run tries again; its scope then asks for nothing else.
+    """
 
     run_id: str
     declaration: Declaration
@@ -48,17 +52,32 @@ class RunPlan:
     authority: Authority = PROACTIVE
     state: Mapping[str, str] | None = None
     bindings: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+    retries: tuple[OpenGap, ...] = ()
 
     @property
     def namespace(self) -> str | None:
         """Whose cursors the run reads and advances, None for nobody's.
 
         A narrowed run has cursors of its own: one that says "up to here" for a few fields or a month must not
-        let a whole run skip the rest.
+        let a whole run skip the rest. A retry of gaps has none: it says nothing of what lies between them.
         """
+        if self.retries:
+            return None
         name = self.authority.namespace
         digest = narrowing_digest(self.scope)
         return name if name is None or digest is None else f"{name}/{digest}"
+
+    @property
+    def gap_namespace(self) -> str:
+        """Whose gaps the run notes and heals. How it is narrowed makes no difference: what came is there for all."""
+        return self.authority.namespace or ""
+
+    @property
+    def cursorless(self) -> tuple[str, str] | None:
+        """Why no cursor of the run is kept, as a reason and a sentence; None where one may be."""
+        if self.retries:
+            return "retry", "A retry of gaps keeps no cursor."
+        return ("single_use", "A single-use run keeps no cursor.") if self.authority.single_use else None
 
     @property
     def graph(self) -> CheckpointGraph:

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from headwater.collect.checkpoints import Decision
 from headwater.collect.effects import Write
+from headwater.collect.gaps import OpenGap, Turn
 from headwater.collect.plan import Authority, RunPlan
 from headwater.collect.session import Facts
 from headwater.collect.verdict import Exit, Verdict
@@ -72,6 +73,10 @@ class Ledger(Protocol):
         """Return the committed cursors of a namespace, as JSON text by stream."""
         ...
 
+    async def open_gaps(self, turn: Turn) -> Sequence[OpenGap]:
+        """Return the gaps of the global namespace whose turn it is, at most what one retry takes."""
+        ...
+
     async def orphans(self) -> Sequence[Orphan]:
         """Return the runs of the instance that are marked as running."""
         ...
@@ -83,7 +88,10 @@ class Ledger(Protocol):
 
 @dataclass(frozen=True)
 class Lines:
-    """Some lines of a child's stdout. `ended` says that no more will come, `truncated` that the last was cut off."""
+    """Some lines of a child's stdout, blank ones too, since each has its number.
+
+    `ended` says that no more will come, `truncated` that the last was cut off.
+    """
 
     lines: Sequence[bytes] = ()
     ended: bool = False
@@ -136,7 +144,7 @@ Observer = Callable[[Event], None]
 
 @dataclass(frozen=True)
 class Outcome:
-    """A finished run, for its caller."""
+    """A finished run, for its caller. `retried` is the retry of due gaps that followed it, if one did."""
 
     run_id: str
     verdict: Verdict
@@ -144,3 +152,10 @@ class Outcome:
     tallies: Mapping[str, Tally]
     facts: Facts
     stderr_tail: str = ""
+    tried: int = 0
+    retried: "Outcome | None" = None
+
+    @property
+    def healed(self) -> int:
+        """How many gaps the run closed."""
+        return sum(tally.healed for tally in self.tallies.values())

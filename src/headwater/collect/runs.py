@@ -1,7 +1,7 @@
 """The service that drives one run: a child's lines through a session into the store, under every deadline."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -110,6 +110,7 @@ class Run:
             ended, self._truncated = read.ended, read.truncated
             if read.lines:
                 await self._take(guest, read.lines)
+            if any(read.lines):
                 heard = clock.monotonic()
             if self._batch and (not read.lines or self._is_due):
                 await self._store()
@@ -120,7 +121,7 @@ class Run:
         try:
             return await guest.read(timeout_seconds)
         except LineTooLong:
-            self._session.stop("line_too_long", f"A line is longer than {limits.LINE_BYTES // limits.MIB} MiB.")
+            self._session.receive_overlong()
             return Lines(ended=True)
 
     def _time_left(self, started: float, heard: float) -> float:
@@ -169,10 +170,8 @@ class Run:
                 self._observe(Progressed(self._session.plan.run_id, text, stream, reached, total))
             case Ask(question):
                 await self._store()
-                if (early := next(rest, None)) is None:
+                if not self._speaks(rest):  # what came with the question came before any answer (CP-702)
                     await self._ask(guest, question)
-                else:
-                    self._session.receive(early)  # it came with the question, and so before any answer (CP-702)
             case Finish():
                 await self._store(ended=True)
                 await guest.close_input()
@@ -199,26 +198,34 @@ class Run:
         seconds = float(min(asked, limits.INTERACTION_MAX_SECONDS))
         self._observe(Asked(self._session.plan.run_id, question.kind, seconds))
         asking = asyncio.create_task(self._answer(question, seconds))
-        listening = asyncio.create_task(self._read(guest, seconds + limits.STOP_SECONDS))
+        listening = asyncio.create_task(self._listen(guest, seconds + limits.STOP_SECONDS))
         cancelling = asyncio.create_task(self._cancelling.wait())
         await asyncio.wait({asking, listening, cancelling}, return_when=asyncio.FIRST_COMPLETED)
-        if listening.done() and not asking.done():
-            await _drop(asking)
-            for line in listening.result().lines:
-                self._session.receive(line)
-            if listening.result().ended and self._session.pending_question is not None:
-                self._session.stop("left_while_waiting", "The connector ended while its question was open.")
-            await _drop(cancelling)
-            return
         await _drop(cancelling)
-        await _drop(listening)
-        if self._session.cancelled:
+        if listening.done() or self._session.cancelled:
             await _drop(asking)
+            await _drop(listening)
             return
+        await _drop(listening)
         response = await asking
         self._session.answered(response)
         self._say(guest, encode(response))
         self._observe(Answered(self._session.plan.run_id, response.status))
+
+    async def _listen(self, guest: Guest, seconds: float) -> None:
+        """Hear a connector that waits for an answer, until it speaks or leaves: both end the run."""
+        deadline = clock.monotonic() + seconds
+        while (left := deadline - clock.monotonic()) > 0:
+            read = await self._read(guest, left)
+            if self._speaks(read.lines):
+                return
+            if read.ended:
+                self._session.stop("left_while_waiting", "The connector ended while its question was open.")
+                return
+
+    def _speaks(self, lines: Iterable[bytes]) -> bool:
+        """Take lines while a question is open; True where one is more than blank, and so a violation."""
+        return any(self._session.receive(line) is not None for line in lines)
 
     async def _answer(self, question: Interaction, seconds: float) -> InteractionResponse:
         if self._respondent is None:
@@ -257,7 +264,8 @@ class Run:
         if commit.failed is not None:
             verdict = Verdict("failed", "checkpoint_write_failed", f"The cursor of {commit.failed} was not written.")
             decision = _partly(decision, commit.committed, commit.failed)
-        return Outcome(session.plan.run_id, verdict, decision, self._tallies, facts, stderr_tail)
+        tried = len(session.plan.retries)
+        return Outcome(session.plan.run_id, verdict, decision, self._tallies, facts, stderr_tail, tried)
 
     def _scrub(self, text: str) -> str:
         """Leave the owner's answers out of what is kept (CP-711)."""

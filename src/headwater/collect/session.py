@@ -66,12 +66,16 @@ class Skip:
 
 @dataclass(frozen=True)
 class Facts:
-    """What a run says of itself beside its records: kept with the run and shown by `runs explain`."""
+    """What a run says of itself beside its records: kept with the run and shown by `runs explain`.
+
+    `violation_line` is the line of the connector's stdout, from 1, that broke the protocol.
+    """
 
     skips: tuple[Skip, ...] = ()
     evidence: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     coverage: tuple[Mapping[str, Any], ...] = ()
     error: Mapping[str, Any] | None = None
+    violation_line: int | None = None
 
 
 class Session:
@@ -83,6 +87,7 @@ class Session:
         self.done: Done | None = None
         self.cancelled = False
         self.staged: dict[str, str] = {}
+        self.lines_seen = 0
         self.records_seen = 0
         self.out_of_scope = 0
         self._graph = plan.graph
@@ -94,6 +99,7 @@ class Session:
         self._untargeted_failure = False
         self._question: Interaction | None = None
         self._stop: Stop | None = None
+        self._violation_line: int | None = None
         self._dispatch: dict[type, Callable[[Any], Effect | None]] = {
             State: self._state,
             Interaction: self._interaction,
@@ -118,7 +124,13 @@ class Session:
         )
 
     def receive(self, line: bytes) -> Effect | None:
-        """Take a line of the connector's stdout, without its LF, and say what it asks of the host."""
+        """Take a line of the connector's stdout, without its LF, and say what it asks of the host.
+
+        A blank line asks for nothing, at any time.
+        """
+        self.lines_seen += 1
+        if not line:
+            return None
         if self.phase is not Phase.COLLECTING:
             return self._out_of_turn()
         try:
@@ -134,6 +146,11 @@ class Session:
             return self._dispatch[type(message)](message)
         except NotAMessage as violation:
             return self._break(violation.rule, violation.message)
+
+    def receive_overlong(self) -> Effect:
+        """Take a line that passed its bound, and so was not read."""
+        self.lines_seen += 1
+        return self._break("line_too_long", f"A line is longer than {limits.LINE_BYTES // limits.MIB} MiB.")
 
     def answered(self, response: InteractionResponse) -> None:
         """Note that the pending question was answered; the connector collects on. A broken run stays broken."""
@@ -168,7 +185,7 @@ class Session:
             )
         )
         evidence = Evidence(tuple(self.staged), self._coverage, frozenset(self._failed_streams))
-        return verdict, decide(verdict, self.plan.authority, self._graph, evidence)
+        return verdict, decide(verdict, self._graph, evidence, cursorless=self.plan.cursorless)
 
     @property
     def is_over(self) -> bool:
@@ -195,7 +212,7 @@ class Session:
             for (stream, parent), report in self._coverage.reports.items()
         )
         error = None if self.done is None or self.done.error is UNSET else _described(self.done.error)
-        return Facts(tuple(self._skips), dict(self._evidence), coverage, error)
+        return Facts(tuple(self._skips), dict(self._evidence), coverage, error, self._violation_line)
 
     # What each message does.
 
@@ -246,9 +263,9 @@ class Session:
         parent = self._coverage.boundary_of_gap(message.stream, named)
         key = None if message.record_key is UNSET else detail_key(message.record_key)
         self._coverage.gap(message.stream, parent, key)
-        locator = None if message.detail_locator is UNSET else msgspec.json.encode(message.detail_locator).decode()
         reason = _text(message.reason) or "unknown"
-        return Gap(message.stream, parent, key, reason, message.retryable is not False, locator)
+        locator, error = _json(message.detail_locator), _bounded(message.last_error)
+        return Gap(message.stream, parent, key, reason, message.retryable is not False, locator, error)
 
     def _measure(self, message: StreamEvidence) -> None:
         stream, outcomes = message.stream, message.outcomes
@@ -308,12 +325,25 @@ class Session:
         return gate.refuse(record.reason, f"The record {words[record.reason]}.", None, None if gate.narrowed else line)
 
     def _break(self, rule: str, message: str) -> Effect:
+        """End the run for what a line is. The message names the line, and never what stands in it."""
+        self._violation_line = self.lines_seen
+        message = f"{message} See line {self.lines_seen:,} of its output."
         self.stop(rule, message)
         return Abort(rule, message)
 
 
 def _text(value: Any) -> str | None:
     return value[: limits.TEXT_CHARACTERS] if isinstance(value, str) else None
+
+
+def _json(value: Any) -> str | None:
+    return None if value is UNSET else msgspec.json.encode(value).decode()
+
+
+def _bounded(value: Any) -> str | None:
+    """Return an object as JSON text; one that is too long for a message as a JSON string of its beginning."""
+    text = _json(value)
+    return text if text is None or len(text) <= limits.TEXT_CHARACTERS else _json(text[: limits.TEXT_CHARACTERS])
 
 
 def _amount(value: Any) -> float | None:

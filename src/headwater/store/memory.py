@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from headwater.collect.effects import Gap, Keep, Receipt, Stage, Write
+from headwater.collect.gaps import OpenGap, Turn
 from headwater.collect.plan import RunPlan
 from headwater.collect.ports import Commit, Conclusion, Orphan
 from headwater.events import Tally
@@ -60,6 +61,10 @@ class MemoryLedger:
     async def cursors(self, namespace: str) -> Mapping[str, str]:
         """See `Ledger.cursors`."""
         return dict(self.committed[namespace])
+
+    async def open_gaps(self, turn: Turn) -> Sequence[OpenGap]:
+        """See `Ledger.open_gaps`: nobody tries a gap in memory again."""
+        return ()
 
     async def orphans(self) -> Sequence[Orphan]:
         """See `Ledger.orphans`: nothing in memory outlives its process."""

@@ -6,6 +6,7 @@ two calls meet. A batch is one transaction: what the child said between two comm
 
 import asyncio
 import hashlib
+import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,8 +17,9 @@ import apsw
 import msgspec
 
 from headwater import clock
-from headwater.collect.effects import Gap, Keep, Receipt, Stage, Write
-from headwater.collect.plan import Authority, RunPlan
+from headwater.collect.effects import Keep, Receipt, Stage, Write
+from headwater.collect.gaps import OpenGap, Turn
+from headwater.collect.plan import PROACTIVE, Authority, RunPlan
 from headwater.collect.ports import Commit, Conclusion, Orphan
 from headwater.events import Tally
 from headwater.manifest.declaration import Stream
@@ -25,6 +27,10 @@ from headwater.manifest.graph import CheckpointGraph
 from headwater.store.blobs import BlobFolder
 from headwater.store.sqlite.batch import StreamBatch, Writer
 from headwater.store.sqlite.database import queries, transaction, translated
+from headwater.store.sqlite.gaps import GapRows
+
+# A narrowed run's namespace is its authority's and a digest (`RunPlan.namespace`).
+_NARROWING = re.compile(r"/[0-9a-f]{12}\Z")
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -52,6 +58,7 @@ class SqliteLedger:
         self._run = 0
         self._namespace = ""
         self._writer: Writer | None = None
+        self._gaps = GapRows(connection, 0, "")
         self._closed = False
 
     async def begin(self, plan: RunPlan) -> None:
@@ -73,6 +80,10 @@ class SqliteLedger:
     async def orphans(self) -> Sequence[Orphan]:
         """See `Ledger.orphans`."""
         return await self._call(self._orphans)
+
+    async def open_gaps(self, turn: Turn) -> Sequence[OpenGap]:
+        """See `Ledger.open_gaps`."""
+        return await self._call(self._open_gaps, turn)
 
     async def close(self) -> None:
         """See `Ledger.close`."""
@@ -107,10 +118,14 @@ class SqliteLedger:
                 row = self._ask("add_stream", instance, name, stream.semantics, stream.consent_time_field).get
                 self._ask("add_run_stream", self._run, name)
                 batches[name] = StreamBatch(row, append_only=stream.semantics == "append_only")
-            for stream_name, key in self._ask("pending_gaps", instance, self._namespace):
+            self._gaps = GapRows(self._connection, instance, plan.gap_namespace)
+            for stream_name, key in self._gaps.open_keys():
                 if stream_name in batches:
                     batches[stream_name].pending_gaps.add(key)
-            self._event("run.started", {"mode": plan.mode, "streams": list(plan.streams)})
+            for gap in plan.retries:
+                self._gaps.lease(gap, self._run)
+            begun = {"mode": plan.mode, "streams": list(plan.streams), "retries": len(plan.retries)}
+            self._event("run.started", begun)
         self._writer = Writer(self._connection, self._run, batches, self._blobs)
 
     def _known_instance(self) -> int:
@@ -131,6 +146,10 @@ class SqliteLedger:
         instance = self._known_instance()
         return dict(self._ask("checkpoints_of", instance, namespace)) if instance else {}
 
+    def _open_gaps(self, turn: Turn) -> list[OpenGap]:
+        instance = self._known_instance()
+        return GapRows(self._connection, instance, PROACTIVE.namespace or "").open(turn) if instance else []
+
     # Writing.
 
     def _write(self, effects: Sequence[Write], ended: bool) -> Mapping[str, Tally]:
@@ -147,13 +166,15 @@ class SqliteLedger:
                 elif isinstance(effect, Receipt):
                     self._receipt(effect, tallies)
                 else:
-                    self._gap(effect, tallies)
+                    self._gaps.note(effect, self._run)
+                    tallies[effect.stream] += Tally(gaps=1)
             for receipt in self._writer.store(keeps, tallies):
                 self._receipt(receipt, tallies)
             for stream, cursor in staged.items():
                 self._ask("stage_cursor", self._run, stream, cursor)
             for healed in self._writer.healed():
-                self._ask("heal_gap", self._instance, self._namespace, *healed, self._run)
+                self._gaps.heal(*healed, self._run)
+                tallies[healed[0]] += Tally(healed=1)
             for stream, tally in tallies.items():
                 self._ask("add_tally", self._run, stream, *_counts(tally))
             if ended:
@@ -164,12 +185,6 @@ class SqliteLedger:
         stream, reason, message, key, line = receipt
         self._ask("add_receipt", self._run, stream, reason, message, key, line, clock.stamp())
         tallies[stream] += Tally(rejected=1)
-
-    def _gap(self, gap: Gap, tallies: defaultdict[str, Tally]) -> None:
-        identity = gap.key if gap.key is not None else f"locator:{gap.locator}"
-        place = (self._instance, self._namespace, gap.stream, gap.parent or "", identity)
-        self._ask("note_gap", *place, gap.key, gap.locator, gap.reason, gap.retryable, self._run)
-        tallies[gap.stream] += Tally(gaps=1)
 
     # Ending.
 
@@ -195,6 +210,7 @@ class SqliteLedger:
                 self._ask("add_decision", run, held.stream, 0, held.reason, held.message, keys)
                 self._event("checkpoint.withheld", {"stream": held.stream, "reason": held.reason}, run)
             self._ask("drop_staged", run)
+            self._ask("release_gaps", run)
             status, cause, message = verdict.status, verdict.cause, verdict.message
             if failed is not None:
                 status, cause = "failed", "checkpoint_write_failed"
@@ -225,13 +241,14 @@ class SqliteLedger:
 
     def _orphan(self, instance: int, row: tuple[Any, ...]) -> Orphan:
         run, run_id, namespace, graph, ended, cancelled = row
-        grant = namespace.removeprefix("grant:") if namespace and namespace.startswith("grant:") else None
+        owner = _NARROWING.sub("", namespace or "")
+        grant = owner.removeprefix("grant:") if owner.startswith("grant:") else None
         return Orphan(
             run_id=run_id,
             authority=Authority(grant, single_use=namespace is None),
             graph=_graph(graph),
             staged=tuple(stream for (stream,) in self._ask("staged_of", run)),
-            gapped=frozenset(stream for (stream,) in self._ask("gapped_streams", instance, namespace or "")),
+            gapped=frozenset(stream for (stream,) in self._ask("gapped_streams", instance, owner)),
             connector_ended=bool(ended),
             cancelled=bool(cancelled),
         )

@@ -18,8 +18,8 @@ RETURNING id;
 SELECT stream, cursor FROM checkpoints WHERE instance = ?1 AND namespace = ?2 ORDER BY stream;
 
 -- name: add_run
-INSERT INTO runs (run_id, instance, namespace, mode, status, started_at, graph)
-VALUES (?1, ?2, ?3, ?4, 'running', ?5, ?6) RETURNING id;
+INSERT INTO runs (run_id, instance, namespace, mode, status, started_at, graph, first_version)
+VALUES (?1, ?2, ?3, ?4, 'running', ?5, ?6, (SELECT coalesce(max(seq), 0) + 1 FROM versions)) RETURNING id;
 
 -- name: add_run_stream
 INSERT INTO run_streams (run, stream) VALUES (?1, ?2);
@@ -54,18 +54,38 @@ INSERT INTO staged (run, stream, cursor) VALUES (?1, ?2, ?3)
 ON CONFLICT (run, stream) DO UPDATE SET cursor = excluded.cursor;
 
 -- name: note_gap
-INSERT INTO gaps (instance, namespace, stream, parent, identity, key, locator, reason, retryable, status, first_run, last_run)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 'pending', ?10, ?10)
+INSERT INTO gaps (instance, namespace, stream, parent, identity, key, locator, reason, retryable, last_error, status,
+    first_run, last_run, due_at)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'pending', ?11, ?11, ?12)
 ON CONFLICT (instance, namespace, stream, parent, identity) DO UPDATE SET
-    locator = excluded.locator, reason = excluded.reason, retryable = excluded.retryable,
-    status = 'pending', last_run = excluded.last_run, times = times + 1;
+    locator = coalesce(excluded.locator, locator), reason = excluded.reason, retryable = excluded.retryable,
+    last_error = excluded.last_error, last_run = excluded.last_run, times = times + 1,
+    attempts = CASE status WHEN 'recovered' THEN 0 ELSE attempts END,
+    due_at = CASE status WHEN 'recovered' THEN excluded.due_at ELSE due_at END, status = 'pending';
 
 -- name: pending_gaps
 SELECT stream, key FROM gaps WHERE instance = ?1 AND namespace = ?2 AND status = 'pending' AND key IS NOT NULL;
 
 -- name: heal_gap
-UPDATE gaps SET status = 'recovered', last_run = ?5
+UPDATE gaps SET status = 'recovered', last_run = ?5, leased_by = NULL
 WHERE instance = ?1 AND namespace = ?2 AND stream = ?3 AND key = ?4 AND status = 'pending';
+
+-- name: gaps_by_turn
+-- The longest due first, and never only those: each try moves a gap behind all that are due before its next turn.
+SELECT id, stream, key, attempts FROM gaps
+WHERE instance = ?1 AND namespace = ?2 AND status = 'pending' AND key IS NOT NULL AND leased_by IS NULL
+    AND (?3 IS NULL OR (attempts < ?4 AND coalesce(due_at, '') <= ?3))
+    AND (retryable OR ?6 IS NOT NULL)
+    AND (?5 IS NULL OR stream IN (SELECT value FROM json_each(?5)))
+    AND (?6 IS NULL OR id IN (SELECT value FROM json_each(?6)))
+    AND (?7 IS NULL OR coalesce(tried_at, '') < ?7)
+ORDER BY coalesce(due_at, ''), id LIMIT ?8;
+
+-- name: lease_gap
+UPDATE gaps SET leased_by = ?2, attempts = attempts + 1, tried_at = ?3, due_at = ?4 WHERE id = ?1;
+
+-- name: release_gaps
+UPDATE gaps SET leased_by = NULL WHERE leased_by = ?1;
 
 -- name: add_tally
 INSERT INTO run_streams (run, stream, accepted, unchanged, deleted, rejected, gaps) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
@@ -137,6 +157,16 @@ FROM runs AS r INNER JOIN instances AS i ON i.id = r.instance
 WHERE (?1 = 'last' OR r.run_id = ?1) AND (?2 IS NULL OR i.connector || '/' || i.name = ?2)
 ORDER BY r.id DESC LIMIT 1;
 
+-- name: past_runs
+-- Whole runs of an instance in its own name, whoever started them. GLOB finds a name that was made distinct.
+SELECT r.started_at, r.ended_at, r.status FROM runs AS r INNER JOIN instances AS i ON i.id = r.instance
+WHERE i.connector_id = ?1 AND i.name = ?3 AND (i.connector = ?2 OR i.connector GLOB ?2 || '-??????')
+    AND r.namespace = 'global'
+    AND NOT EXISTS (
+        SELECT 1 FROM json_each(?4) WHERE value NOT IN (SELECT stream FROM run_streams WHERE run = r.id)
+    )
+ORDER BY r.id DESC LIMIT ?5;
+
 -- name: streams_of_run
 SELECT stream, accepted, unchanged, deleted, rejected, gaps FROM run_streams WHERE run = ?1 ORDER BY stream;
 
@@ -151,14 +181,24 @@ SELECT stream, parent, key, locator, reason, retryable, status, times FROM gaps
 WHERE last_run = ?1 AND status = 'pending' ORDER BY id LIMIT ?2;
 
 -- name: list_gaps
-SELECT g.id AS gap, i.connector || '/' || i.name AS instance, g.stream, g.parent, g.key, g.reason, g.retryable, g.status,
-    g.times, a.run_id AS first_run, b.run_id AS last_run
+SELECT g.id AS gap, i.connector || '/' || i.name AS instance, g.stream, g.parent, g.key, g.reason, g.retryable,
+    CASE WHEN g.status = 'recovered' THEN 'recovered' WHEN g.leased_by IS NOT NULL THEN 'in_progress'
+        WHEN NOT g.retryable THEN 'not_retryable' WHEN g.attempts >= ?5 THEN 'given_up' ELSE 'pending' END AS status,
+    g.times, g.attempts AS tries, g.tried_at, g.due_at, a.run_id AS first_run, b.run_id AS last_run
 FROM gaps AS g
 INNER JOIN instances AS i ON i.id = g.instance
 INNER JOIN runs AS a ON a.id = g.first_run
 INNER JOIN runs AS b ON b.id = g.last_run
 WHERE (?1 IS NULL OR i.connector || '/' || i.name = ?1) AND (?2 OR g.status = 'pending') AND (?3 IS NULL OR g.id < ?3)
+    AND (?6 IS NULL OR g.id = ?6)
 ORDER BY g.id DESC LIMIT ?4;
+
+-- name: words_of_gap
+SELECT locator, last_error FROM gaps WHERE id = ?1;
+
+-- name: instances_with_gaps
+SELECT DISTINCT i.connector || '/' || i.name AS instance FROM gaps AS g INNER JOIN instances AS i ON i.id = g.instance
+WHERE g.status = 'pending' AND g.key IS NOT NULL AND g.namespace = 'global' ORDER BY instance;
 
 -- name: list_receipts
 SELECT p.id AS receipt, r.run_id, i.connector || '/' || i.name AS instance, p.stream, p.reason, p.message, p.key,

@@ -8,7 +8,7 @@ import base64
 import binascii
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import apsw
 import msgspec
@@ -16,6 +16,9 @@ import msgspec
 from headwater import clock, limits
 from headwater.errors import refuse
 from headwater.store.sqlite.database import queries
+
+if TYPE_CHECKING:
+    from headwater.collect.schedules import PastRun
 
 Row = dict[str, Any]
 
@@ -70,11 +73,31 @@ class Reader:
         ]
         return run
 
+    def past_runs(self, connector_id: str, instance: str, streams: Sequence[str]) -> "list[PastRun]":
+        """Return an instance's latest runs, newest first: those over at least these streams, and not narrowed."""
+        wanted = msgspec.json.encode(streams).decode()
+        connector, _, name = instance.partition("/")
+        rows = self._rows("past_runs", connector_id, connector, name, wanted, limits.SCHEDULE_PAST_RUNS)
+        return [_past_run(row) for row in rows]
+
     def gaps(self, instance: str | None, limit: int, cursor: str | None, *, healed: bool) -> Row:
         """List gaps, newest first: those still open, or all of them."""
         position = _position(cursor)
-        rows = self._rows("list_gaps", instance, healed, position[0] if position else None, limit + 1)
+        after = position[0] if position else None
+        rows = self._rows("list_gaps", instance, healed, after, limit + 1, limits.GAP_TRIES, None)
         return _page([_flagged(row) for row in rows], limit, "gap", keep=True)
+
+    def gap(self, number: int) -> Row:
+        """Return one gap with all that its connector said of it."""
+        rows = self._rows("list_gaps", None, True, None, 1, limits.GAP_TRIES, number)
+        if not rows:
+            raise refuse("not_found", "There is no such gap.", command="headwater gaps list")
+        words = self._rows("words_of_gap", number)[0]
+        return {**_flagged(rows[0]), **{name: _raw(text) for name, text in words.items()}}
+
+    def instances_with_gaps(self) -> list[str]:
+        """Return the instances that have a gap which can be tried again by its key."""
+        return [row["instance"] for row in self._rows("instances_with_gaps")]
 
     def rejections(
         self, instance: str | None, run_id: str | None, stream: str | None, limit: int, cursor: str | None
@@ -203,6 +226,14 @@ def _record(row: Row, instance: str, stream: str) -> Row:
 
 def _raw(text: str | None) -> msgspec.Raw | None:
     return None if text is None else msgspec.Raw(text.encode())
+
+
+def _past_run(row: Row) -> "PastRun":
+    from headwater.collect.schedules import PastRun
+
+    started_at, ended_at = clock.parse(row["started_at"]), clock.parse(row["ended_at"])
+    assert started_at is not None
+    return PastRun(started_at, ended_at, row["status"])
 
 
 def _withheld(row: Row) -> Row:

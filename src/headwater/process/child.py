@@ -11,7 +11,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from headwater import limits
+from headwater import clock, limits
 from headwater.collect.ports import Lines
 from headwater.collect.verdict import Exit
 from headwater.errors import refuse
@@ -64,20 +64,23 @@ class Child:
 
     async def read(self, timeout_seconds: float) -> Lines:
         """Return the next lines. See `Guest.read`."""
-        descriptor = self._stdout.fileno()
+        descriptor, deadline = self._stdout.fileno(), clock.monotonic() + timeout_seconds
         while True:
+            await asyncio.sleep(0)  # a child that never pauses leaves the others their turn
             try:
                 chunk = os.read(descriptor, limits.READ_BYTES)
             except BlockingIOError:
                 if self._exited.is_set():
                     return Lines(ended=True, truncated=self._framer.unfinished)
-                if not await self._readable(descriptor, timeout_seconds):
+                if not await self._readable(descriptor, deadline - clock.monotonic()):
                     return Lines()
                 continue
             if not chunk:
                 return Lines(ended=True, truncated=self._framer.unfinished)
             if lines := self._framer.feed(chunk):
                 return Lines(lines)
+            if clock.monotonic() > deadline:
+                return Lines()
 
     async def _readable(self, descriptor: int, timeout_seconds: float) -> bool:
         """Wait until there is something to read or the process is gone; False when the time passed."""

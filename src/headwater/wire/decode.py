@@ -26,6 +26,7 @@ from headwater.wire.messages import ConnectorMessage, Record, State
 _decode = msgspec.json.Decoder(ConnectorMessage).decode
 _members = jiter.from_json
 _DIGITS = 4_000
+_LEVELS = 100
 # An unterminated string runs to the end of the text, or its every quote would be tried as a beginning.
 _DEEP = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{}]', re.DOTALL)
 _ESCAPE = re.compile(r"\\(?:u[Dd][89ABab]..\\u[Dd][C-Fc-f]..|(?P<lone>u[Dd][89A-Fa-f]..)|.)")
@@ -90,7 +91,7 @@ def _loosely(text: str, error: Exception) -> tuple[Any, str]:
     try:
         members = _parsed(text)
     except RecursionError:
-        return _parsed(_flattened(text)), "nested_too_deep"
+        return _parsed_by_levels(text), "nested_too_deep"
     if isinstance(error, RecursionError) or "recursion limit" in str(error):
         return members, "nested_too_deep"
     if "Detected duplicate key" in str(error):
@@ -120,22 +121,26 @@ def _has_lone_surrogate(text: str) -> bool:
     return any(escape["lone"] for escape in _ESCAPE.finditer(text))
 
 
-def _flattened(text: str) -> str:
-    """Put null for whatever lies below the members of the line's object; its depth is then two."""
-    kept, depth, copied = [], 0, 0
+def _parsed_by_levels(text: str) -> Any:
+    """Read JSON of any depth, some levels at a time: what lies deeper is read by itself, and null put for it."""
+    outer: list[list[str]] = []
+    kept: list[str] = []
+    depth = copied = 0
     for token in _DEEP.finditer(text):
         mark = token.group()
         if mark in "[{":
-            if depth == 2:
-                kept.append(text[copied : token.start()] + "null")
+            if depth and depth % _LEVELS == 0:
+                outer.append([*kept, text[copied : token.start()], "null"])
+                kept, copied = [], token.start()
             depth += 1
         elif mark in "]}":
             depth -= 1
-            if depth == 2:
-                copied = token.end()
-        if depth > 2:
-            copied = len(text)
-    return "".join([*kept, text[copied:]])
+            if depth % _LEVELS == 0 and outer:
+                _parsed("".join([*kept, text[copied : token.end()]]))
+                kept, copied = outer.pop(), token.end()
+    if outer:
+        raise NotAMessage("not_json", "A line is not JSON.")
+    return _parsed("".join([*kept, text[copied:]]))
 
 
 def _check_envelope(members: dict[str, Any]) -> None:

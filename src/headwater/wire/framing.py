@@ -8,7 +8,7 @@ class LineTooLong(Exception):
 
 
 class Framer:
-    """Finds the lines in a stream of chunks. A CR before the LF is dropped, and blank lines are no lines."""
+    """Finds the lines in a stream of chunks. A CR before the LF is dropped; a blank line comes out as no bytes."""
 
     def __init__(self, max_bytes: int = limits.LINE_BYTES) -> None:
         self.max_bytes = max_bytes
@@ -30,7 +30,7 @@ class Framer:
         self._held = len(self._parts[0])
         if max(self._held, *map(len, lines)) > self.max_bytes:
             raise LineTooLong
-        return [line[:-1] if line[-1:] == b"\r" else line for line in lines if line and line != b"\r"]
+        return [line[:-1] if line[-1:] == b"\r" else line for line in lines]
 
     def _hold(self, part: bytes) -> None:
         self._held += len(part)

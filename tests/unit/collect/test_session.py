@@ -59,7 +59,7 @@ def test_a_word_before_start_breaks_the_run(play, line):
     session = type(play.begin("FLAT"))(play.begin("FLAT").plan)
     assert session.phase is Phase.INITIALIZING
     raw = line.encode() if line == "nonsense" else play.lines(line)[0]
-    assert session.receive(raw) == Abort("before_start", "The connector wrote before START.")
+    assert session.receive(raw) == Abort("before_start", "The connector wrote before START. See line 1 of its output.")
     assert session.is_over
     assert session.end(Exit(0))[0].cause == "before_start"
 

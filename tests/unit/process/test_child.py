@@ -42,7 +42,7 @@ def is_gone(descriptor: int) -> bool:
 def test_lines_come_whole_and_a_cut_one_is_told():
     """What follows the last LF is no line."""
     lines, truncated = run("import sys; sys.stdout.write('a\\nb\\r\\n\\nhalf')", everything)
-    assert (lines, truncated) == ([b"a", b"b"], True)
+    assert (lines, truncated) == ([b"a", b"b", b""], True)
 
 
 @pytest.mark.clause("CP-219")

@@ -216,6 +216,29 @@ def test_no_depth_falls_between_two_readers(depth: int) -> None:
     assert unread(line)[0] == "alpha"
 
 
+@pytest.mark.clause("CP-101")
+@pytest.mark.parametrize("depth", [1_100, 1_199, 1_200, 1_201, 20_000])
+@pytest.mark.parametrize(
+    ("opened", "inside", "closed"),
+    [
+        ("[", "1 1", "]"),
+        ("[", ",", "]"),
+        ("[", "1,", "]"),
+        ("[", "1", "}"),
+        ("[", '"', "]"),
+        ("[", "]", "]"),
+        ("[", "[", "]"),
+        ("[", "NaN", "]"),
+        ('{"a":', "", "}"),
+        ('{"a"', "1", "}"),
+        ("{a:", "1", "}"),
+    ],
+)
+def test_the_inside_of_a_deep_record_is_held_to_the_grammar(depth: int, opened: str, inside: str, closed: str) -> None:
+    """However deep it lies, what is no JSON makes the line none, and not a record that may be passed over."""
+    assert rule_of(record(f'{{"n":{opened * depth}{inside}{closed * depth}}}')) == "not_json"
+
+
 def test_a_nesting_of_a_hundred_levels_is_ordinary() -> None:
     """It reads exactly."""
     data = '{"n":' + "[" * 100 + "]" * 100 + "}"

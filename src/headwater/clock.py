@@ -2,6 +2,7 @@
 
 import os
 import time
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
@@ -57,6 +58,16 @@ def monotonic() -> float:
     return time.monotonic()
 
 
+def zone() -> str:
+    """Return the name of this machine's time zone, such as `Europe/Zurich`; `UTC` where it has none."""
+    from zoneinfo import ZoneInfo
+
+    for place in (os.environ.get("TZ", "").removeprefix(":"), os.path.realpath("/etc/localtime")):
+        with suppress(KeyError, ValueError, OSError):
+            return ZoneInfo(place.rpartition("/zoneinfo/")[2]).key
+    return "UTC"
+
+
 def identifier(prefix: str) -> str:
     """Return a new unique id such as `run_01jh…`: 48 bits of milliseconds, then 80 random bits.
 
@@ -65,6 +76,11 @@ def identifier(prefix: str) -> str:
     number = (time.time_ns() // 1_000_000) << 80 | int.from_bytes(os.urandom(10), "big")
     digits = [_ALPHABET[number >> shift & 31] for shift in range(125, -1, -5)]
     return f"{prefix}_{''.join(digits)}"
+
+
+def seed() -> int:
+    """Return a number to draw lots by, short enough to be typed again."""
+    return int.from_bytes(os.urandom(3), "big")
 
 
 def pause(seconds: float) -> None:

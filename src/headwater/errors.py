@@ -41,11 +41,19 @@ CODES: Final[Mapping[str, Code]] = {
     ),
     "invalid_scope": Code(USAGE, "admission", "none", "The scope is refused; nothing was started."),
     "invalid_options": Code(USAGE, "admission", "check_configuration", "The connector's options do not fit."),
+    "invalid_schedule": Code(USAGE, "admission", "none", "The schedule does not fit."),
     "binding_unavailable": Code(
         OPERATIONAL, "admission", "check_configuration", "The connector needs something this host does not offer."
     ),
     "connector_unavailable": Code(
         OPERATIONAL, "launch", "check_configuration", "The connector's program could not be started."
+    ),
+    "connector_changed": Code(
+        OPERATIONAL, "admission", "check_configuration", "The connector's files are not those that were added."
+    ),
+    "consent_needed": Code(OPERATIONAL, "admission", "none", "The connector asks for more than before."),
+    "install_failed": Code(
+        OPERATIONAL, "admission", "retry_explicitly", "The connector's packages could not be installed."
     ),
     "run_failed": Code(OPERATIONAL, "collection", "retry_explicitly", "The run failed."),
     "run_active": Code(OPERATIONAL, "admission", "retry_status", "Another run of this instance is active."),

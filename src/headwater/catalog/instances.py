@@ -4,28 +4,34 @@ import os
 import re
 import stat
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from headwater import limits
+from headwater.catalog.tables import with_members, without_table
 from headwater.errors import HeadwaterError, refuse
 
 FORMAT = "headwater-collect/1"
 _PART = r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}"
 _NAME = re.compile(f"{_PART}/{_PART}")
-_MEMBERS = frozenset({"folder", "streams", "options"})
+_MEMBERS = frozenset({"folder", "streams", "options", "schedule"})
 
 
 @dataclass(frozen=True)
 class Instance:
-    """A configured connector, such as `git/here`. `folder` is set for a connector that is run from its folder."""
+    """A configured connector, such as `git/here`. `folder` is set for a connector that is run from its folder.
+
+    `schedule` holds the members of its schedule as they were written, None where it has none.
+    """
 
     name: str
     options: Mapping[str, Any] = field(default_factory=dict)
     streams: tuple[str, ...] = ()
     folder: Path | None = None
+    schedule: Mapping[str, Any] | None = None
 
     @property
     def connector(self) -> str:
@@ -34,7 +40,7 @@ class Instance:
 
 
 class Instances:
-    """Reads and adds the instances of `collect.toml`."""
+    """Reads and edits the instances of `collect.toml`."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -54,20 +60,54 @@ class Instances:
         return {name: _instance(name, row) for name, row in rows.items()}
 
     def add(self, instance: Instance) -> None:
-        """Remember an instance, in place of one of the same name. The file is replaced whole or not at all."""
-        import tomlkit
+        """Remember an instance, or what changed of one of the same name; its schedule stays as it is."""
+        known = self.all().get(instance.name, Instance(instance.name))
+        table = ("instances", instance.name)
+        gone = dict.fromkeys(known.options.keys() - instance.options.keys())
+        row = {
+            "folder": None if instance.folder is None else str(instance.folder),
+            "streams": list(instance.streams) or None,
+        }
+        with self._editing() as edit:
+            if (known.folder, known.streams) != (instance.folder, instance.streams):
+                edit(with_members, table, row)
+            edit(with_members, (*table, "options"), {**instance.options, **gone})
 
-        self.all()
-        document = tomlkit.parse(self._text() or f'format = "{FORMAT}"\n')
-        row = tomlkit.table()
-        if instance.folder is not None:
-            row["folder"] = str(instance.folder)
-        if instance.streams:
-            row["streams"] = list(instance.streams)
-        row["options"] = dict(instance.options)
-        table = document.setdefault("instances", tomlkit.table(is_super_table=True))
-        table[instance.name] = row
-        self._replace(tomlkit.dumps(document))
+    def set_schedule(self, name: str, members: Mapping[str, Any]) -> None:
+        """Remember a schedule in place of the one that an instance has. Raise `not_found` without the instance."""
+        gone = dict.fromkeys((self.find(name).schedule or {}).keys() - members.keys())
+        with self._editing() as edit:
+            edit(with_members, ("instances", name, "schedule"), {**members, **gone})
+
+    def remove_schedule(self, name: str) -> None:
+        """Forget the schedule of an instance. Raise `not_found` without the instance."""
+        self.find(name)
+        with self._editing() as edit:
+            edit(without_table, ("instances", name, "schedule"))
+
+    def find(self, name: str) -> Instance:
+        """Return an instance by its name, or raise `not_found`."""
+        instance = self.all().get(valid_name(name))
+        if instance is None:
+            raise refuse("not_found", "No instance of this name is set up.", command="headwater instances list")
+        return instance
+
+    @contextmanager
+    def _editing(self) -> Iterator[Callable[..., None]]:
+        """Apply edits to the file's text. It is replaced whole or, where one is refused, not at all."""
+        before = self._text()
+        text = before or f'format = "{FORMAT}"\n'
+
+        def edit(change: Callable[..., str], *arguments: Any) -> None:
+            nonlocal text
+            text = change(text, *arguments)
+
+        try:
+            yield edit
+        except ValueError as error:
+            raise _unusable("the instance is written in a way that only you can edit") from error
+        if text != before:
+            self._replace(text)
 
     def _text(self) -> str:
         try:
@@ -104,10 +144,11 @@ def _instance(name: str, row: Any) -> Instance:
     if not _NAME.fullmatch(name) or not isinstance(row, dict) or not _MEMBERS.issuperset(row):
         raise _unusable("an instance has a name or a member that it does not know")
     options, streams, folder = row.get("options", {}), row.get("streams", []), row.get("folder")
-    well_typed = isinstance(options, dict) and isinstance(folder, str | None)
+    schedule = row.get("schedule")
+    well_typed = isinstance(options, dict) and isinstance(folder, str | None) and isinstance(schedule, dict | None)
     if not well_typed or not isinstance(streams, list) or not all(isinstance(item, str) for item in streams):
         raise _unusable("an instance has a member of the wrong type")
-    return Instance(name, options, tuple(streams), Path(folder) if folder else None)
+    return Instance(name, options, tuple(streams), Path(folder) if folder else None, schedule)
 
 
 def _unusable(what: str, rule: str | None = None) -> HeadwaterError:

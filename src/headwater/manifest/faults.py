@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from headwater import limits
 from headwater.errors import HeadwaterError, refuse
@@ -29,6 +29,10 @@ def refusal(code: str, message: str, faults: Sequence[Fault]) -> HeadwaterError:
     more = f" (and {len(faults) - 8} more)" if len(faults) > 8 else ""
     listed = [{"pointer": fault.pointer, "rule": fault.rule, "message": fault.message} for fault in faults]
     return refuse(code, f"{message} {shown}{more}.", faults=listed)
+
+
+# What an object that is absent, or is none, is read as. Its members are not missed: the fault is its own.
+_NOTHING: Final[dict[str, Any]] = {}
 
 
 class Reader:
@@ -67,8 +71,9 @@ class Reader:
         return value
 
     def table(self, holder: dict[str, Any], name: str, *, required: bool = False) -> dict[str, Any]:
-        """Read an object; an empty one stands for an absent one."""
-        return self._member(holder, name, required, dict, "an object") or {}
+        """Read an object; where it is absent, nothing in it is required."""
+        value: dict[str, Any] | None = self._member(holder, name, required, dict, "an object")
+        return _NOTHING if value is None else value
 
     def names(self, holder: dict[str, Any], name: str, *, required: bool = False) -> tuple[str, ...] | None:
         """Read an array of non-empty strings."""
@@ -101,7 +106,7 @@ class Reader:
 
     def _member(self, holder: dict[str, Any], name: str, required: bool, kind: type, described: str) -> Any:
         if name not in holder:
-            if required:
+            if required and holder is not _NOTHING:
                 with self.at(name):
                     self.fault("required", "is missing")
             return None

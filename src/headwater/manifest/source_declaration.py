@@ -30,14 +30,15 @@ def read_source(reader: Reader, root: dict[str, Any]) -> Declaration:
     kind, source = _source(reader, root)
     publisher = reader.table(root, "publisher", required=True)
     with reader.at("publisher"):
-        published_by = _uri(reader, publisher, "id") if "publisher" in root else ""
+        published_by = _uri(reader, publisher, "id")
     display = reader.table(root, "display", required=True)
     with reader.at("display"):
-        name = reader.text(display, "name", required="display" in root) or ""
+        name = reader.text(display, "name", required=True) or ""
     extensions = _extensions(reader, root)
     version = reader.text(root, "declaration_version", required=True) or ""
     streams = _streams(reader, root)
-    collection = reader.table(extensions, COLLECTION_PROFILE)
+    with reader.at("extensions"):
+        collection = reader.table(extensions, COLLECTION_PROFILE)
     with reader.at("extensions", COLLECTION_PROFILE):
         streams = _collected(reader, collection, streams)
         needed, asked = bindings(reader, collection), human_interaction(reader, collection)
@@ -59,8 +60,6 @@ def read_source(reader: Reader, root: dict[str, Any]) -> Declaration:
 def _source(reader: Reader, root: dict[str, Any]) -> tuple[str, str]:
     """Read `source`, which holds `kind` and `id` and nothing else (CORE-101)."""
     source = reader.table(root, "source", required=True)
-    if "source" not in root:
-        return "", ""
     with reader.at("source"):
         for name in sorted(source.keys() - {"kind", "id"}):
             with reader.at(name):

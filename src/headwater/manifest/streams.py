@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import Any, Final, cast, get_args
 
 from headwater import limits
@@ -14,6 +14,7 @@ from headwater.manifest.schemas import check_schema, top_level_fields
 OPERATORS: Final = ("gte", "gt", "lte", "lt")
 # A derived stream has a name of its own; its predicate does not stand in it (CORE-131).
 _PREDICATE: Final = re.compile(r"[?=<>&]")
+# What has a canonical string (CORE-019).
 _KEY_TYPES: Final = frozenset({"string", "integer", "number"})
 
 
@@ -33,11 +34,10 @@ class StreamReader:
         reader, row = self._reader, self._row
         display = reader.table(row, "display")
         selection = reader.table(row, "selection", required=self._strict)
-        strict = self._strict and "selection" in row
         with reader.at("display"):
             label, detail = (reader.text(display, name) or "" for name in ("label", "detail"))
         with reader.at("selection"):
-            selectable = [bool(reader.flag(selection, name, required=strict)) for name in ("fields", "resources")]
+            selectable = [bool(reader.flag(selection, name, required=self._strict)) for name in ("fields", "resources")]
         return Stream(
             name=self._name(),
             semantics=self._semantics(),
@@ -88,7 +88,7 @@ class StreamReader:
                 self._reader.fault("primary_key", "must name at least one field, and none twice")
             for name in names or ():
                 self._check(name)
-                if self._schema is not None and not _may_be_key(self._schema.get("properties", {}).get(name)):
+                if not self._may_hold(name, _KEY_TYPES):
                     self._reader.fault("key_type", "names a field that is neither text nor a number")
         return names or ()
 
@@ -101,15 +101,18 @@ class StreamReader:
 
     def _views(self) -> tuple[View, ...]:
         reader = self._reader
-        views = []
+        views: dict[str, View] = {}
         for view in reader.rows(self._row, "views"):
             names = reader.names(view, "fields", required=True) or ()
             with reader.at("fields"):
                 for name in names:
                     self._check(name)
             id_, label = (reader.text(view, member, required=True) or "" for member in ("id", "label"))
-            views.append(View(id_, label, names))
-        return tuple(views)
+            read = View(id_, label, names)
+            if views.setdefault(id_, read) is not read and id_:
+                with reader.at("id"):
+                    reader.fault("unique", "is the id of another view")
+        return tuple(views.values())
 
     def _relationships(self) -> tuple[Relationship, ...]:
         reader = self._reader
@@ -133,6 +136,8 @@ class StreamReader:
                 with reader.at("lexical_fields"):
                     for name in searchable:
                         self._check(name)
+                        if not self._may_hold(name, {"string"}):
+                            reader.fault("search_type", "names a field that is no text")
         return {"range_filters": ranges, "searchable": tuple(dict.fromkeys(searchable))}
 
     def _check(self, name: str) -> None:
@@ -141,21 +146,21 @@ class StreamReader:
         if not open_ and name not in self._fields:
             self._reader.fault("unknown_field", "names a field that the schema does not have")
 
+    def _may_hold(self, name: str, kinds: Set[str]) -> bool:
+        """Whether a field's schema leaves it one of these types; one that names no type leaves it all."""
+        field = (self._schema or {}).get("properties", {}).get(name)
+        named = field.get("type", "string") if isinstance(field, Mapping) else "string"
+        return not kinds.isdisjoint([named] if isinstance(named, str) else named)
+
     def _operators(self, filters: dict[str, Any], name: str) -> tuple[str, ...]:
-        operators = self._reader.names(filters, name) or ()
+        operators = self._reader.names(filters, name)
         with self._reader.at(name):
             self._check(name)
-            if not set(OPERATORS).issuperset(operators):
+            if operators == ():
+                self._reader.fault("empty", "names no operator")
+            elif not set(OPERATORS).issuperset(operators or ()):
                 self._reader.fault("enum", f"may name only {', '.join(OPERATORS)}")
-        return operators
-
-
-def _may_be_key(schema: Any) -> bool:
-    """Whether a value of a field has a canonical string (CORE-019): not where its type says that it has none."""
-    kinds = schema.get("type") if isinstance(schema, Mapping) else None
-    if kinds is None:
-        return schema is not False
-    return not _KEY_TYPES.isdisjoint([kinds] if isinstance(kinds, str) else kinds)
+        return operators or ()
 
 
 def stream_rows(reader: Reader, root: dict[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from headwater.settings import Settings
 
 if TYPE_CHECKING:
     from headwater.catalog.folders import Catalog, ConnectorFolder
+    from headwater.catalog.installing import Shelf
     from headwater.catalog.instances import Instance, Instances
     from headwater.checking import Report
     from headwater.collect.gaps import Turn
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from headwater.collect.ports import Guest, Ledger, Observer, Outcome, Respondent
     from headwater.collect.recovery import Recovered
     from headwater.collect.runs import Deadlines, Run
+    from headwater.collect.schedules import PastRun
     from headwater.manifest.declaration import Declaration
     from headwater.store.sqlite.reading import Reader
     from headwater.wire.messages import CollectionMode, CollectionScope
@@ -44,11 +46,18 @@ class Program:
     options: Mapping[str, Any] = field(default_factory=dict)
     environment: Sequence[str] = ()
     streams: Sequence[str] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
+    compatibility: str = ""
 
     @property
     def name(self) -> str:
         """The instance, as `<connector>/<instance>`."""
         return f"{self.connector}/{self.instance}"
+
+    @property
+    def all(self) -> Sequence[str]:
+        """The streams that are collected where nothing else is asked for."""
+        return self.streams or tuple(self.declaration.streams)
 
 
 @dataclass(frozen=True)
@@ -88,6 +97,22 @@ class Host:
 
         return Catalog(self.settings.connectors_dir)
 
+    @contextmanager
+    def shelf(self, name: str | None = None) -> Iterator[Shelf]:
+        """Open the added connectors for a change, one at a time; `name` is refused while a run of it is active."""
+        from headwater.catalog.installing import Shelf
+        from headwater.store.locks import exclusive
+
+        _made(self.settings.state_dir)
+        shelf = Shelf(self.settings.connectors_dir)
+        with ExitStack() as locks:
+            locks.enter_context(exclusive(self.settings.locks_dir / "connectors.lock", "Another change is under way."))
+            if name is not None:
+                shelf.find(name)
+                for lock in sorted(self.settings.locks_dir.glob(f"{name}--*.lock")):
+                    locks.enter_context(exclusive(lock, "A run of this connector is active."))
+            yield shelf
+
     @property
     def instances(self) -> Instances:
         """The instances that were set up."""
@@ -111,13 +136,14 @@ class Host:
         return instance
 
     def program(self, instance: Instance) -> Program:
-        """Return the program of an instance."""
+        """Return the program of an instance. Raise `connector_changed` where an added connector is not as it was."""
         folder = self._folder_of(instance)
+        folder.verify()
         connector, _, name = instance.name.partition("/")
         package = folder.package
         options, environment = dict(instance.options), package.environment
-        told = (options, environment, instance.streams)
-        return Program(folder.declaration, package.command, connector, name, folder.path, *told)
+        told = (options, environment, instance.streams, package.filled_variables(options), package.compatibility)
+        return Program(folder.declaration, folder.command, connector, name, folder.path, *told)
 
     def program_of(self, manifest: bytes, command: Sequence[str]) -> Program:
         """Return an ad hoc program: any command that speaks the profile, under a manifest."""
@@ -241,7 +267,25 @@ class Host:
         name = InstanceName(program.declaration.connector_id, program.connector, program.instance)
         return SqliteLedger(connection, name, BlobFolder(self.settings.blobs_dir, spool))
 
+    @contextmanager
+    def scheduling(self) -> Iterator[None]:
+        """Be the one scheduler of this state directory, or raise `run_active`; the database is there then."""
+        from headwater.store.locks import exclusive
+        from headwater.store.sqlite.database import open_database
+
+        _made(self.settings.state_dir)
+        with exclusive(self.settings.locks_dir / "scheduler.lock", "Another scheduler is active here."):
+            open_database(self.settings.database_path).close()
+            yield
+
     # Looking.
+
+    def past_runs(self, programs: Sequence[Program]) -> list[list[PastRun]]:
+        """Return the latest whole runs of each program's instance, newest first."""
+        if not self.settings.database_path.exists():
+            return [[] for _ in programs]
+        with self.reading() as reader:
+            return [reader.past_runs(one.declaration.connector_id, one.name, one.all) for one in programs]
 
     @contextmanager
     def reading(self) -> Iterator[Reader]:
@@ -322,7 +366,7 @@ def _launcher(program: Program, spool: Path) -> Callable[[], Awaitable[Guest]]:
     command = list(program.command)
     if program.folder is not None and command[0] == "python":
         command[0] = sys.executable
-    ours = {OPTIONS_VARIABLE: msgspec.json.encode(program.options).decode(), SPOOL_VARIABLE: str(spool)}
+    ours = {**program.variables, OPTIONS_VARIABLE: msgspec.json.encode(program.options).decode(), SPOOL_VARIABLE: str(spool)}
 
     async def launch() -> Guest:
         environment = child_environment(ours, program.environment)

@@ -43,6 +43,7 @@ EXIT_SECONDS: Final = 15.0
 INTERACTION_SECONDS: Final = 300.0
 INTERACTION_MAX_SECONDS: Final = 3600.0
 BUSY_SECONDS: Final = 30.0
+CONFINEMENT_TRY_SECONDS: Final = 10.0
 # A browser's start, and how often it is looked for meanwhile; the pages it keeps on disk.
 BROWSER_START_SECONDS: Final = 30.0
 BROWSER_LOOK_SECONDS: Final = 0.02

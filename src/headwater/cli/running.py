@@ -8,20 +8,36 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from headwater.catalog.instances import Instance
+from headwater.cli.answers import Terminal
 from headwater.cli.output import Output, plain
 from headwater.cli.summary import explained, lines_of, problems_of, summary_of
-from headwater.collect.ports import Observer, Outcome, Respondent
+from headwater.collect.gaps import Turn
+from headwater.collect.ports import Outcome, Respondent
 from headwater.collect.recovery import Recovered
 from headwater.collect.runs import Run
 from headwater.errors import refuse
 from headwater.events import Event
-from headwater.host import CollectRequest, Host
+from headwater.host import CollectRequest, Host, Watching
 
 
 def run(host: Host, output: Output, request: CollectRequest, respondent: Respondent | None) -> Outcome:
     """Run a collection and return how it ended; Ctrl-C cancels it and waits for its end."""
-    with _watching(output) as observe:
-        return asyncio.run(_collect(host, output, request, respondent, observe))
+    with _watching(output, respondent) as watching:
+        return asyncio.run(host.collect(request, **vars(watching)))
+
+
+def retry_gaps(host: Host, output: Output, instance: Instance, turn: Turn) -> list[Outcome]:
+    """Try an instance's gaps again, a page a run, until none is left or a run does not succeed."""
+    request = CollectRequest(host.program(instance))
+    outcomes: list[Outcome] = []
+    with _watching(output, Terminal.here()) as watching:
+        while not outcomes or outcomes[-1].verdict.status == "succeeded":
+            outcome = asyncio.run(host.retry_gaps(request, turn, watching))
+            if outcome is None:
+                break
+            outcomes.append(outcome)
+    return outcomes
 
 
 def report(output: Output, outcome: Outcome, instance: str, *, next_command: str = "") -> None:
@@ -45,12 +61,12 @@ def _beside(result: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in result.items() if name != "message"}
 
 
-async def _collect(
-    host: Host, output: Output, request: CollectRequest, respondent: Respondent | None, observe: Observer
-) -> Outcome:
-    loop = asyncio.get_running_loop()
+@contextmanager
+def _watching(output: Output, respondent: Respondent | None) -> Iterator[Watching]:
+    """Follow a run at the terminal: what it does is shown, and a signal cancels it."""
 
     def started(run: Run) -> None:
+        loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             with contextlib.suppress(ValueError):
                 loop.add_signal_handler(number, run.cancel)
@@ -65,18 +81,13 @@ async def _collect(
         for line in explained(checkpoints):
             output.note(plain(line))
 
-    return await host.collect(request, observe=observe, respondent=respondent, started=started, recovered=recovered)
-
-
-@contextmanager
-def _watching(output: Output) -> Iterator[Observer]:
     if output.is_json or not sys.stderr.isatty():
-        yield _unseen
+        yield Watching(_unseen, respondent, started, recovered)
         return
     from headwater.cli.live import display
 
     with display() as shown:
-        yield shown
+        yield Watching(shown, respondent, started, recovered)
 
 
 def _unseen(_event: Event) -> None:

@@ -94,6 +94,8 @@ def _details(run: Mapping[str, Any]) -> Iterable[str]:
         yield f"Details of {report['parent']} in {report['stream']}: {counts}, {missing}."
     for stream, counts in run["facts"].get("evidence", {}).items():
         yield f"Evidence of {stream}: " + ", ".join(f"{count:,} {name}" for name, count in counts.items())
+    if run["healed"]:
+        yield f"Gaps that healed, because their record came: {run['healed']:,}"
     if run["gaps"]:
         yield "Gaps that are still open:"
         yield from (

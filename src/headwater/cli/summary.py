@@ -46,20 +46,26 @@ def summary_of(outcome: Outcome, instance: str) -> dict[str, Any]:
     }
     if outcome.facts.error is not None:
         result["connector_error"] = dict(outcome.facts.error)
+    if (retried := outcome.retried) is not None:
+        counts = {"tried": retried.tried, "healed": retried.healed}
+        result["gaps_retried"] = {"run_id": retried.run_id, "status": retried.verdict.status, **counts}
     return result
 
 
 def lines_of(result: Mapping[str, Any], *, next_command: str) -> Iterable[str]:
     """Say in sentences how a run ended, what committed and what to type next."""
-    yield f"{result['instance']}: {result['status']}. {_in_short(result)}"
+    yield f"{result['instance']}: {result['status']}. {in_short(result)}"
     yield ""
     yield from (f"  {line}" for line in table(result["streams"], STREAM_COLUMNS, empty="No stream was in scope."))
     yield ""
     yield from explained(result["checkpoints"])
+    if retried := result.get("gaps_retried"):
+        tried, healed = f"{retried['tried']:,} open gap{'s' if retried['tried'] > 1 else ''}", f"{retried['healed']:,}"
+        yield f"  Tried again:       {tried}; {healed} healed."
     yield f"  Next: {typed(next_command)}"
 
 
-def _in_short(result: Mapping[str, Any]) -> str:
+def in_short(result: Mapping[str, Any]) -> str:
     """Say in one line what came and what is missing."""
     totals = {name: sum(stream[name] for stream in result["streams"]) for name in STREAM_COLUMNS if name != "stream"}
     withheld = len(result["checkpoints"]["withheld"])

@@ -104,6 +104,7 @@ class StreamRun:
         self.name = narrowing.stream.name
         self.cursor = run.cursor(self.name)
         self.since, self.until = narrowing.since, narrowing.until
+        self.resources = narrowing.resources
         self._narrowing = narrowing
 
     def key_of(self, data: Mapping[str, Any]) -> Key:
@@ -143,6 +144,13 @@ class StreamRun:
     def skip(self, reason: str, message: str = "", *, hint: RecoveryAction | None = None) -> None:
         """Say that this stream is left out on purpose."""
         self.run.send("SKIP_RESULT", stream=self.name, reason=reason, message=message or None, recovery_hint=hint)
+
+    def alone(self, parent: str) -> "DetailLane":
+        """Open the lane of details that a run asks for without their parent; it reports no coverage.
+
+        So a run tries gaps again: `resources` names the keys that are missed.
+        """
+        return DetailLane(self.run, self, parent)
 
     def details(self, child: str) -> "DetailLane":
         """Open the lane that fetches a detail stream's records for this stream's records."""

@@ -94,6 +94,19 @@ def messages(stream: StreamRun) -> None:
         _walk(Api(stream), stream, lane)
 
 
+@connector.stream("attachments")
+def attachments(stream: StreamRun) -> None:
+    """Fetch the attachments that a run asks for by name, without their messages: so a gap is tried again."""
+    if stream.run.wants("messages"):
+        return
+    if stream.resources is None:
+        stream.skip("scope_not_supported", "Attachments come with their messages, or by name.")
+        return
+    api, lane = Api(stream), stream.alone("messages")
+    for name in sorted(stream.resources):
+        _attachment(api, stream, lane, name)
+
+
 def _walk(api: Api, stream: StreamRun, lane: DetailLane | None) -> None:
     """Go through the pages; a page's cursor is saved once its messages and their attachments were sent."""
     cursor, seen, total = stream.cursor, 0, None

@@ -146,9 +146,7 @@ def attachments(stream: StreamRun) -> None:
     """Collect the attachments of every message, where the run wants them and not the messages."""
     if not stream.run.wants("messages"):
         options = Options.of(stream.run)
-        # There is no parent in this run whose coverage could be reported: the lane is never closed.
-        lane = DetailLane(stream.run, stream, "messages")
-        Collection(stream, lane, options, {}).walk(tree_of(options.path))
+        Collection(stream, stream.alone("messages"), options, {}).walk(tree_of(options.path))
 
 
 class Collection:

@@ -180,6 +180,9 @@ SELECT kind, at, data FROM events WHERE run = ?1 ORDER BY id;
 SELECT stream, parent, key, locator, reason, retryable, status, times FROM gaps
 WHERE last_run = ?1 AND status = 'pending' ORDER BY id LIMIT ?2;
 
+-- name: gaps_healed_by
+SELECT count(*) FROM gaps WHERE last_run = ?1 AND status = 'recovered';
+
 -- name: list_gaps
 SELECT g.id AS gap, i.connector || '/' || i.name AS instance, g.stream, g.parent, g.key, g.reason, g.retryable,
     CASE WHEN g.status = 'recovered' THEN 'recovered' WHEN g.leased_by IS NOT NULL THEN 'in_progress'

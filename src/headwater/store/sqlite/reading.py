@@ -67,6 +67,7 @@ class Reader:
             "committed": [row["stream"] for row in decisions if row["committed"]],
             "withheld": [_withheld(row) for row in decisions if not row["committed"]],
         }
+        run["healed"] = int(self._connection.execute(self._sql["gaps_healed_by"], (position,)).get)
         run["gaps"] = [_flagged(row) for row in self._rows("gaps_of_run", position, limits.PAGE_MAX)]
         run["events"] = [
             {**row, "data": msgspec.Raw(row["data"].encode())} for row in self._rows("events_of_run", position)

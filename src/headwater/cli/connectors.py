@@ -6,6 +6,7 @@ import click
 
 from headwater.cli.output import clip, pairs, table, typed
 from headwater.cli.session import Cli, pass_cli
+from headwater.cli.validating import declared, streams_table, validate
 from headwater.errors import refuse
 
 
@@ -33,35 +34,18 @@ def show(cli: Cli, name: str) -> None:
     """Show what a connector declares: streams, bindings, options. Exit status: 0, or 1 where there is none."""
     folder = cli.host.catalog.find(name)
     declaration, package = folder.declaration, folder.package
-    streams = [
-        {
-            "stream": stream.name,
-            "semantics": stream.semantics,
-            "primary_key": list(stream.primary_key),
-            "covered_by": list(stream.parents),
-            "fields": sorted(stream.fields),
-            "description": stream.description,
-        }
-        for stream in declaration.streams.values()
-    ]
     options = dict(package.options.get("properties", {}))
     result = {
         "connector": name,
-        "connector_id": declaration.connector_id,
-        "version": declaration.version,
-        "display_name": declaration.display_name,
-        "bindings": sorted(declaration.bindings),
-        "streams": streams,
+        **declared(declaration),
         "options": options,
         "required_options": list(package.options.get("required", [])),
     }
 
     def human() -> list[str]:
         facts = {key: result[key] for key in ("connector_id", "version", "display_name")}
-        columns = {"stream": "stream", "semantics": "kind", "shown": "what it is"}
-        shown = [{**row, "shown": clip(row["description"], 80)} for row in streams]
         named = [{"option": key, "what": clip(rule.get("description", ""), 80)} for key, rule in options.items()]
-        tables = [*table(shown, columns, empty=""), ""]
+        tables = [*streams_table(result["streams"]), ""]
         return [*pairs(facts), "", *tables, *table(named, {"option": "option", "what": "meaning"}, empty="No options.")]
 
     cli.output.result(result, human)
@@ -114,3 +98,6 @@ def check(cli: Cli, path: Path, settings: tuple[str, ...], answer_file: Path | N
         )
     columns = {"clause": "clause", "verdict": "verdict", "what": "what it asks"}
     cli.output.result({"clauses": rows}, lambda: table(rows, columns, empty=""))
+
+
+connectors.add_command(validate)

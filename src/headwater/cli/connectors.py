@@ -4,10 +4,10 @@ from pathlib import Path
 
 import click
 
+from headwater.cli.checking import check
 from headwater.cli.output import clip, pairs, table, typed
 from headwater.cli.session import Cli, pass_cli
 from headwater.cli.validating import declared, streams_table, validate
-from headwater.errors import refuse
 
 
 @click.group()
@@ -67,37 +67,4 @@ def new(cli: Cli, name: str, into: Path) -> None:
     )
 
 
-@connectors.command()
-@click.argument("path", type=click.Path(path_type=Path))
-@click.option("--set", "settings", multiple=True, metavar="OPTION=VALUE", help="Set an option for the runs.")
-@click.option("--answer-file", type=click.Path(path_type=Path), help="Answers for each run, in order.")
-@pass_cli
-def check(cli: Cli, path: Path, settings: tuple[str, ...], answer_file: Path | None) -> None:
-    """Run a connector without storing anything, and say clause by clause what conforms.
-
-    Options come from `fixtures/options.json` in its folder and from --set.
-
-    Exit status: 0 it conforms, 1 it does not, 2 the folder cannot be used.
-    """
-    import asyncio
-
-    from headwater.cli.answers import AnswerFile
-
-    answers = None if answer_file is None else lambda: AnswerFile(answer_file)
-    findings = asyncio.run(cli.host.check(path, settings, answers))
-    rows = [
-        {"clause": finding.clause, "verdict": finding.verdict, "what": finding.sentence, "detail": finding.detail}
-        for finding in findings
-    ]
-    failed = [row["clause"] for row in rows if row["verdict"] == "fails"]
-    if failed:
-        count = f"{len(failed)} of {len(rows)} clauses fail"
-        explanation = [f"{row['clause']}: {row['what']} {row['detail']}" for row in rows if row["verdict"] == "fails"]
-        raise refuse(
-            "not_conforming", f"The connector does not conform yet: {count}.", clauses=rows, explanation=explanation
-        )
-    columns = {"clause": "clause", "verdict": "verdict", "what": "what it asks"}
-    cli.output.result({"clauses": rows}, lambda: table(rows, columns, empty=""))
-
-
-connectors.add_command(validate)
+connectors.add_command(check)

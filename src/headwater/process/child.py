@@ -62,6 +62,15 @@ class Child:
         child._drain = asyncio.create_task(child._drain_stderr())
         return child
 
+    def kill(self) -> None:
+        """Kill the process group at once, as a crash would."""
+        self._signal(signal.SIGKILL)
+
+    def narrow(self, pipe_bytes: int) -> None:
+        """Give its stdout a pipe that holds so little, where the system can. Call it before START is sent."""
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(self._stdout.fileno(), _SET_PIPE_SIZE, pipe_bytes)
+
     async def read(self, timeout_seconds: float) -> Lines:
         """Return the next lines. See `Guest.read`."""
         descriptor, deadline = self._stdout.fileno(), clock.monotonic() + timeout_seconds

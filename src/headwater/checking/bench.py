@@ -1,0 +1,204 @@
+"""The bench: where a connector that is checked is run, again and again, each time into a ledger in memory."""
+
+import asyncio
+import contextlib
+import random
+import shutil
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from headwater import clock, limits
+from headwater.catalog.folders import ConnectorFolder
+from headwater.checking.watching import Listened, Place, Watched, WatchedLedger
+from headwater.collect.effects import Receipt
+from headwater.collect.plan import RunPlan, plan_scope
+from headwater.collect.ports import Guest, Outcome, Respondent
+from headwater.collect.runs import Deadlines, Run
+from headwater.events import Event
+from headwater.manifest.declaration import Declaration
+from headwater.process.child import Child
+from headwater.process.environment import child_environment
+from headwater.wire.surroundings import OPTIONS_VARIABLE, SPOOL_VARIABLE
+
+_DEADLINES = Deadlines(idle=limits.CHECK_IDLE_SECONDS, run=limits.CHECK_RUN_SECONDS)
+
+Trouble = Callable[[Child], Guest]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One run of a connector that is checked.
+
+    `present` are the records that its ledger held at the end, `times` their consent times in microseconds.
+    `troubled` says that the run was disturbed so that its end shows nothing of the connector.
+    """
+
+    pack: str
+    outcome: Outcome
+    session: Watched
+    present: frozenset[Place]
+    times: Mapping[Place, int]
+    receipts: Sequence[Receipt]
+    states: Counter[str]
+    cursors: Mapping[str, str]
+    questions: int
+    repeats_on_stderr: bool
+    troubled: bool = False
+
+    @property
+    def cause(self) -> str:
+        """The cause of the run's end."""
+        return self.outcome.verdict.cause
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether the run ended well."""
+        return self.outcome.verdict.status == "succeeded"
+
+    @property
+    def ended_in_order(self) -> bool:
+        """Whether DONE and exit said how the run ended, whatever it was."""
+        said = ("succeeded", "connector_failed", "connector_cancelled", "stream_collection_failed")
+        return self.cause in said
+
+    @property
+    def message(self) -> str:
+        """How the run ended, in a sentence; where it died, with the last line of its stderr."""
+        message, last = self.outcome.verdict.message, self.outcome.stderr_tail.strip().rpartition("\n")[2]
+        died = last and self.cause in ("no_done", "truncated")
+        return f"{message} Its last words: {last[:_WORDS_CHARACTERS]}" if died else message
+
+    def seen(self, stream: str) -> int:
+        """Return how many records of a stream came."""
+        return self.outcome.tallies[stream].seen if stream in self.outcome.tallies else 0
+
+    @property
+    def total(self) -> int:
+        """All the records that came."""
+        return sum(tally.seen for tally in self.outcome.tallies.values())
+
+
+@dataclass
+class Bench:
+    """A connector that is ready to be tried. It keeps every trial."""
+
+    folder: ConnectorFolder
+    options: Mapping[str, Any]
+    spool: Path
+    answers: Callable[[], Respondent] | None
+    seed: int
+    trials: list[Trial] = field(default_factory=list)
+
+    @property
+    def declaration(self) -> Declaration:
+        """What the connector declares."""
+        return self.folder.declaration
+
+    @property
+    def plan(self) -> RunPlan:
+        """A whole run: every stream, no cursor, every binding that the connector declares."""
+        bindings: dict[str, dict[str, Any]] = {name: {} for name in self.declaration.bindings}
+        return RunPlan("", self.declaration, plan_scope(self.declaration), bindings=bindings)
+
+    def lots(self, pack: str) -> random.Random:
+        """Return the lots that a pack draws: the same ones for the same seed."""
+        return random.Random(f"{self.seed}/{pack}")  # noqa: S311 - which line to kill at is no secret
+
+    async def launch(self, *, network: bool = True) -> Child:
+        """Start the connector's program."""
+        command = list(self.folder.package.command)
+        if command[0] == "python":
+            command[0] = sys.executable
+        if not network:
+            command = [*_WITHOUT_NETWORK, *command]
+        ours = {OPTIONS_VARIABLE: msgspec.json.encode(self.options).decode(), SPOOL_VARIABLE: str(self.spool)}
+        environment = child_environment(ours, self.folder.package.environment)
+        return await Child.spawn(command, folder=self.folder.path, environment=environment)
+
+    async def trial(
+        self,
+        pack: str,
+        plan: RunPlan,
+        *,
+        trouble: Trouble | None = None,
+        ledger: WatchedLedger | None = None,
+        respondent: Respondent | None = None,
+        network: bool = True,
+        cancel: bool = False,
+        troubled: bool = False,
+    ) -> Trial:
+        """Run once and return what was seen.
+
+        `trouble` wraps the child in a fault, `ledger` holds what earlier runs brought, `respondent` answers in the
+        place of the prepared answers, and `cancel` ends the run at its first line, as its owner could. `troubled`
+        says that the end of the run shows nothing of the connector.
+        """
+        ledger = ledger or WatchedLedger()
+        ledger.states.clear()
+        received = len(ledger.receipts)
+        listened = Listened(respondent or (self.answers() if self.answers is not None else None))
+        children: list[Child] = []
+        session = Watched(replace(plan, run_id=clock.identifier("run")), listened)
+
+        async def launch() -> Guest:
+            children.append(await self.launch(network=network))
+            return trouble(children[0]) if trouble is not None else children[0]
+
+        run = Run(
+            session,
+            ledger,
+            launch,
+            instance=self.folder.name,
+            observe=_unobserved,
+            respondent=listened,
+            deadlines=_DEADLINES,
+        )
+        session.on_line = run.cancel if cancel else None
+        outcome = await run.collect()
+        trial = Trial(
+            pack,
+            outcome,
+            session,
+            ledger.present,
+            dict(ledger.times),
+            ledger.receipts[received:],
+            Counter(ledger.states),
+            await ledger.cursors(plan.namespace or ""),
+            listened.questions,
+            listened.is_repeated_in(children[0].stderr_tail.encode()),
+            troubled=troubled,
+        )
+        self.trials.append(trial)
+        return trial
+
+    async def speaks_early(self) -> bool:
+        """Say whether the connector writes anything before START."""
+        child = await self.launch()
+        try:
+            return bool((await child.read(_SILENCE_SECONDS)).lines)
+        finally:
+            with contextlib.suppress(asyncio.CancelledError):
+                await child.stop()
+
+
+_SILENCE_SECONDS = 0.5
+_WORDS_CHARACTERS = 200
+_WITHOUT_NETWORK = ("unshare", "--user", "--map-current-user", "--net", "--")
+
+
+async def can_take_network_away() -> bool:
+    """Say whether this system can start a program that has no network."""
+    if shutil.which(_WITHOUT_NETWORK[0]) is None:
+        return False
+    process = await asyncio.create_subprocess_exec(*_WITHOUT_NETWORK, "true", stderr=asyncio.subprocess.DEVNULL)
+    return await process.wait() == 0
+
+
+def _unobserved(_event: Event) -> None:
+    pass

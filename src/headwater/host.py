@@ -324,9 +324,7 @@ def _plan(request: CollectRequest, respondent: Respondent | None) -> RunPlan:
     scope = plan_scope(declaration, request.scope, request.streams or request.program.streams)
     mode = plan_mode(declaration, scope, request.mode)
     bindings = match_bindings(declaration, _offered(respondent))
-    return RunPlan(
-        clock.identifier("run"), declaration, scope, mode, request.authority or PROACTIVE, bindings=bindings
-    )
+    return RunPlan(clock.identifier("run"), declaration, scope, mode, request.authority or PROACTIVE, bindings=bindings)
 
 
 async def _begun(ledger: Ledger, plan: RunPlan) -> RunPlan:
@@ -366,7 +364,8 @@ def _launcher(program: Program, spool: Path) -> Callable[[], Awaitable[Guest]]:
     command = list(program.command)
     if program.folder is not None and command[0] == "python":
         command[0] = sys.executable
-    ours = {**program.variables, OPTIONS_VARIABLE: msgspec.json.encode(program.options).decode(), SPOOL_VARIABLE: str(spool)}
+    told = msgspec.json.encode(program.options).decode()
+    ours = {**program.variables, OPTIONS_VARIABLE: told, SPOOL_VARIABLE: str(spool)}
 
     async def launch() -> Guest:
         environment = child_environment(ours, program.environment)

@@ -1,11 +1,12 @@
 """Connectors on disk: the bundled ones, those a person added, and any folder that is named."""
 
+import shlex
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -16,16 +17,55 @@ from headwater.manifest.declaration import Declaration
 from headwater.manifest.faults import refusal
 from headwater.manifest.package import Package, read_package
 
+if TYPE_CHECKING:
+    from headwater.catalog.pins import Pin
+
 BUNDLED = Path(headwater.connectors.__file__).parent
 
 
 @dataclass(frozen=True)
 class ConnectorFolder:
-    """One connector folder. Its files are read when they are asked for, and checked then."""
+    """One connector folder. Its files are read when they are asked for, and checked then.
+
+    `origin` is `bundled`, `added` (its files are pinned) or `folder`.
+    """
 
     name: str
     path: Path
     origin: str
+
+    @cached_property
+    def pin(self) -> "Pin | None":
+        """What was accepted when it was added; None for a connector that was not."""
+        from headwater.catalog.pins import pin_of
+
+        return pin_of(self.path) if self.origin == "added" else None
+
+    @property
+    def digest(self) -> str:
+        """The digest that an added connector is held to, as `sha256:…`; empty for any other."""
+        try:
+            return self.pin.digest if self.pin is not None else ""
+        except HeadwaterError:
+            return ""
+
+    @cached_property
+    def changes(self) -> list[str]:
+        """What is otherwise in an added connector's folder than when it was added, a file a sentence."""
+        return [] if self.pin is None else self.pin.changes(self.path)
+
+    def verify(self) -> None:
+        """Raise `connector_changed` where a file of an added connector is not what it was then."""
+        if not self.changes:
+            return
+        count = f" (and {len(self.changes) - 1} more)" if len(self.changes) > 1 else ""
+        raise refuse(
+            "connector_changed",
+            f"The connector {self.name} is not as it was added: {self.changes[0]}{count}.",
+            safe="Nothing was started.",
+            command=f"headwater connectors upgrade {self.name} {shlex.quote(str(self.path))}",
+            changes=self.changes[:20],
+        )
 
     @cached_property
     def manifest(self) -> bytes:
@@ -38,6 +78,23 @@ class ConnectorFolder:
         from headwater.manifest.reading import read
 
         return read(self.manifest)
+
+    @property
+    def version(self) -> str:
+        """The version that its manifest names, empty where it names none."""
+        try:
+            return str(msgspec.json.decode(self.manifest, type=dict[str, Any]).get("version", ""))
+        except (HeadwaterError, msgspec.DecodeError):
+            return ""
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """The command that runs it. The word `python` is the interpreter of its own environment, if it has one."""
+        from headwater.catalog.prerequisites import own_python
+
+        words = self.package.command
+        python = own_python(self.path) if self.origin == "added" and words[0] == "python" else None
+        return words if python is None else (str(python), *words[1:])
 
     @property
     def description(self) -> str:
@@ -80,16 +137,18 @@ class Catalog:
     """Finds connector folders by name. A bundled connector is never shadowed by an added one."""
 
     def __init__(self, added: Path) -> None:
-        self._homes = {"bundled": BUNDLED, "added": added}
+        self._added = added
 
     def all(self) -> list[ConnectorFolder]:
         """List every connector, by name."""
-        found: dict[str, ConnectorFolder] = {}
-        for origin, home in self._homes.items():
-            for path in sorted(home.iterdir()) if home.is_dir() else []:
-                if (path / "manifest.json").is_file():
-                    found.setdefault(path.name, ConnectorFolder(path.name, path, origin))
+        found = {folder.name: folder for folder in (*self._added_ones(), *bundled())}
         return [found[name] for name in sorted(found)]
+
+    def _added_ones(self) -> Iterator[ConnectorFolder]:
+        """Yield what `connectors add` took over: a link a name, to the folder that is pinned."""
+        for path in self._added.iterdir() if self._added.is_dir() else ():
+            if path.is_symlink() and (path / "manifest.json").is_file():
+                yield ConnectorFolder(path.name, path.resolve(), "added")
 
     def find(self, name: str) -> ConnectorFolder:
         """Return a connector by its name, or raise `not_found` with the names there are."""
@@ -100,6 +159,12 @@ class Catalog:
         raise refuse(
             "not_found", f"There is no such connector. There are: {known}.", command="headwater connectors list"
         )
+
+
+def bundled() -> list[ConnectorFolder]:
+    """Return the connectors that Headwater brings along."""
+    paths = (path for path in BUNDLED.iterdir() if (path / "manifest.json").is_file())
+    return [ConnectorFolder(path.name, path, "bundled") for path in paths]
 
 
 def folder_at(path: Path) -> ConnectorFolder:

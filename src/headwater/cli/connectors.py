@@ -1,30 +1,38 @@
-"""`headwater connectors`: what can be run; make one; check one."""
+"""`headwater connectors`: what can be run; make one; check one; add somebody else's."""
 
+import shlex
 from pathlib import Path
+from typing import Any
 
 import click
 
+from headwater.cli.adding import add, remove, upgrade
 from headwater.cli.checking import check
 from headwater.cli.output import clip, pairs, table, typed
 from headwater.cli.session import Cli, pass_cli
 from headwater.cli.validating import declared, streams_table, validate
 
+_DIGEST_SHOWN = len("sha256:") + 12
+
 
 @click.group()
 def connectors() -> None:
-    """What can be run; make one; check one."""
+    """What can be run; make one; check one; add somebody else's."""
 
 
 @connectors.command("list")
 @pass_cli
 def list_(cli: Cli) -> None:
     """List the connectors of this machine. Exit status: 0."""
+    members = ("origin", "version", "digest", "description")
     rows = [
-        {"connector": folder.name, "origin": folder.origin, "description": folder.description}
+        {"connector": folder.name, **{member: getattr(folder, member) for member in members}}
         for folder in cli.host.catalog.all()
     ]
-    columns = {"connector": "connector", "origin": "origin", "description": "what it collects"}
-    cli.output.result({"connectors": rows}, lambda: table(rows, columns, empty="There is no connector."))
+    columns = {"connector": "connector", "origin": "origin", "version": "version", "pinned": "digest"}
+    columns["description"] = "what it collects"
+    shown = [{**row, "pinned": row["digest"][:_DIGEST_SHOWN]} for row in rows]
+    cli.output.result({"connectors": rows}, lambda: table(shown, columns, empty="There is no connector."))
 
 
 @connectors.command()
@@ -35,15 +43,23 @@ def show(cli: Cli, name: str) -> None:
     folder = cli.host.catalog.find(name)
     declaration, package = folder.declaration, folder.package
     options = dict(package.options.get("properties", {}))
-    result = {
+    result: dict[str, Any] = {
         "connector": name,
         **declared(declaration),
+        "origin": folder.origin,
+        "digest": folder.digest,
+        "changes": folder.changes,
+        "command": list(package.command),
+        "compatibility": package.compatibility,
         "options": options,
         "required_options": list(package.options.get("required", [])),
     }
 
     def human() -> list[str]:
-        facts = {key: result[key] for key in ("connector_id", "version", "display_name")}
+        facts: dict[str, Any] = {key: result[key] for key in ("connector_id", "version", "display_name", "origin")}
+        facts |= {"command": shlex.join(package.command), "bindings": ", ".join(result["bindings"]) or "none"}
+        facts |= {key: result[key] or None for key in ("digest", "compatibility")}
+        facts["changed since"] = "; ".join(folder.changes) or None
         named = [{"option": key, "what": clip(rule.get("description", ""), 80)} for key, rule in options.items()]
         tables = [*streams_table(result["streams"]), ""]
         return [*pairs(facts), "", *tables, *table(named, {"option": "option", "what": "meaning"}, empty="No options.")]
@@ -67,4 +83,5 @@ def new(cli: Cli, name: str, into: Path) -> None:
     )
 
 
-connectors.add_command(check)
+for command in (add, check, remove, upgrade, validate):
+    connectors.add_command(command)

@@ -22,7 +22,7 @@ COMMANDS = {
     "rejections": ("rejections:rejections", "Records that were refused, with their bytes."),
     "state": ("state:state", "The committed cursors of an instance."),
     "instances": ("instances:instances", "Set up what is collected, without running it."),
-    "connectors": ("connectors:connectors", "What can be run; make one; check one."),
+    "connectors": ("connectors:connectors", "What can be run; make one; check one; add one."),
 }
 
 EPILOG = """\b

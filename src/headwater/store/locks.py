@@ -10,8 +10,8 @@ from headwater.errors import refuse
 
 
 @contextmanager
-def exclusive(path: Path) -> Iterator[None]:
-    """Hold a lock file, or raise `run_active` at once where another process holds it."""
+def exclusive(path: Path, words: str | None = None) -> Iterator[None]:
+    """Hold a lock file, or raise `run_active` at once, in these `words`, where another process holds it."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -22,7 +22,7 @@ def exclusive(path: Path) -> Iterator[None]:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise refuse("run_active", command="headwater runs list") from error
+            raise refuse("run_active", words, command="headwater runs list") from error
         yield
     finally:
         os.close(descriptor)

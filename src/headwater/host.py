@@ -218,11 +218,10 @@ class Host:
 
         program = request.program
         wish = _plan(request, watching.respondent)
-        with self._alone(program), self._spool(wish.run_id) as spool:
+        with self._alone(program), self._spool(program, wish.run_id) as spool:
             ledger = self._ledger(program, spool)
             try:
                 for orphan in await recover(ledger):
-                    shutil.rmtree(self.settings.spool_dir / orphan.run_id, ignore_errors=True)
                     watching.recovered(orphan)
                 plan = await (_begun(ledger, wish) if turn is None else _retrying(ledger, wish, turn))
                 if plan is None:
@@ -251,12 +250,14 @@ class Host:
             yield
 
     @contextmanager
-    def _spool(self, run_id: str) -> Iterator[Path]:
-        spool = _made(self.settings.spool_dir / run_id)
+    def _spool(self, program: Program, run_id: str) -> Iterator[Path]:
+        """Make the folder of a run's bytes; what cut-off runs of the instance left goes, now and at the end."""
+        lane = self.settings.spool_dir / f"{program.connector}--{program.instance}"
+        shutil.rmtree(lane, ignore_errors=True)
         try:
-            yield spool
+            yield _made(lane / run_id)
         finally:
-            shutil.rmtree(spool, ignore_errors=True)
+            shutil.rmtree(lane, ignore_errors=True)
 
     def _ledger(self, program: Program, spool: Path) -> Ledger:
         from headwater.store.blobs import BlobFolder

@@ -35,7 +35,8 @@ Trouble = Callable[[Child], Guest]
 class Trial:
     """One run of a connector that is checked.
 
-    `present` are the records that its ledger held at the end, `times` their consent times in microseconds.
+    `present` are the records that its ledger held at the end, `sent` those that this run sent, `times` their consent
+    times in microseconds.
     `troubled` says that the run was disturbed so that its end shows nothing of the connector.
     """
 
@@ -43,6 +44,7 @@ class Trial:
     outcome: Outcome
     session: Watched
     present: frozenset[Place]
+    sent: frozenset[Place]
     times: Mapping[Place, int]
     receipts: Sequence[Receipt]
     states: Counter[str]
@@ -140,7 +142,6 @@ class Bench:
         says that the end of the run shows nothing of the connector.
         """
         ledger = ledger or WatchedLedger()
-        ledger.states.clear()
         received = len(ledger.receipts)
         listened = Listened(respondent or (self.answers() if self.answers is not None else None))
         children: list[Child] = []
@@ -166,9 +167,10 @@ class Bench:
             outcome,
             session,
             ledger.present,
+            frozenset(ledger.sent),
             dict(ledger.times),
             ledger.receipts[received:],
-            Counter(ledger.states),
+            ledger.states,
             await ledger.cursors(plan.namespace or ""),
             listened.questions,
             listened.is_repeated_in(children[0].stderr_tail.encode()),

@@ -79,20 +79,28 @@ class Watched(Session):
 
 
 class WatchedLedger(MemoryLedger):
-    """A ledger that also knows the consent time of each record, and how often each stream saved its cursor."""
+    """A ledger that also knows the consent time of each record; and of the latest run, what it sent and saved."""
 
     def __init__(self) -> None:
         super().__init__()
         self.times: dict[Place, int] = {}
+        self.sent: set[Place] = set()
         self.states: Counter[str] = Counter()
+
+    async def begin(self, plan: RunPlan) -> None:
+        """See `Ledger.begin`."""
+        self.sent, self.states = set(), Counter()
+        await super().begin(plan)
 
     async def write(self, effects: Sequence[Write], *, ended: bool = False) -> Mapping[str, Tally]:
         """See `Ledger.write`."""
         for effect in effects:
             if isinstance(effect, Stage):
                 self.states[effect.stream] += 1
-            elif isinstance(effect, Keep) and effect.time is not None:
-                self.times[effect.stream, effect.key] = effect.time
+            elif isinstance(effect, Keep):
+                self.sent.add((effect.stream, effect.key))
+                if effect.time is not None:
+                    self.times[effect.stream, effect.key] = effect.time
         return await super().write(effects, ended=ended)
 
     @property

@@ -24,15 +24,16 @@ async def resumed(bench: Bench, whole: Trial) -> list[Finding]:
     if lost := first.present - again.present:
         fault = f"The second run deleted {named(lost)}, though the source did not change."
     return [
-        judged("CP-405", PACK, fault, f"{again.total:,} records came again of {first.total:,}."),
+        judged("CP-405", PACK, fault, f"Of {len(first.sent):,} records {len(first.sent & again.sent):,} came again."),
         *_begins_again(bench, first, again),
     ]
 
 
 def _begins_again(bench: Bench, first: Trial, again: Trial) -> Iterator[Finding]:
     streams = [stream.name for stream in bench.declaration.streams.values() if stream.incremental]
-    large = [name for name in streams if name in first.cursors and first.seen(name) >= _ENOUGH]
-    whole = [name for name in large if again.seen(name) >= first.seen(name)]
+    brought = {name: {place for place in first.sent if place[0] == name} for name in streams}
+    large = [name for name in streams if name in first.cursors and len(brought[name]) >= _ENOUGH]
+    whole = [name for name in large if brought[name] <= again.sent]
     fault = f"{', '.join(whole)} declares incremental: true, and sent everything again." if whole else ""
     if large:
         yield judged("CP-013", PACK, fault, f"{', '.join(large)} went on from the cursor.")

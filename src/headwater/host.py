@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from headwater.collect.schedules import PastRun
     from headwater.manifest.declaration import Declaration
     from headwater.store.sqlite.reading import Reader
+    from headwater.store.sqlite.undo import Undone
     from headwater.wire.messages import CollectionMode, CollectionScope
 
 ADHOC = "adhoc"
@@ -218,7 +219,7 @@ class Host:
 
         program = request.program
         wish = _plan(request, watching.respondent)
-        with self._alone(program), self._spool(program, wish.run_id) as spool:
+        with self._alone(program.name), self._spool(program, wish.run_id) as spool:
             ledger = self._ledger(program, spool)
             try:
                 for orphan in await recover(ledger):
@@ -240,13 +241,34 @@ class Host:
             finally:
                 await ledger.close()
 
+    def undo(self, run_id: str, *, rehearse: bool = False) -> Undone:
+        """Bring back the records and cursors that a run changed, or raise where a later run built on them.
+
+        With `rehearse`, say what that would bring back and change nothing.
+        """
+        from headwater.store.blobs import BlobFolder
+        from headwater.store.sqlite.database import open_database
+        from headwater.store.sqlite.ledger import InstanceName
+        from headwater.store.sqlite.undo import undo
+
+        with self.reading() as reader:
+            run = reader.run(run_id)
+        instance = InstanceName(run["connector_id"], *run["instance"].split("/"))
+        with self._alone(instance.chosen):
+            connection = open_database(self.settings.database_path)
+            try:
+                blobs = BlobFolder(self.settings.blobs_dir, self.settings.spool_dir)
+                return undo(connection, blobs, run["run_id"], rehearse=rehearse)
+            finally:
+                connection.close()
+
     @contextmanager
-    def _alone(self, program: Program) -> Iterator[None]:
-        """Hold the instance's lock: its cursors have one writer."""
+    def _alone(self, name: str) -> Iterator[None]:
+        """Hold the lock of the instance with a name: its cursors have one writer."""
         from headwater.store.locks import exclusive
 
         _made(self.settings.state_dir)
-        with exclusive(self.settings.locks_dir / f"{program.connector}--{program.instance}.lock"):
+        with exclusive(self.settings.locks_dir / f"{name.replace('/', '--')}.lock"):
             yield
 
     @contextmanager

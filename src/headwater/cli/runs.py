@@ -65,6 +65,38 @@ def explain(cli: Cli, run: str) -> None:
     cli.output.result(row, lambda: _explained(row))
 
 
+@runs.command()
+@click.argument("run", metavar="RUN")
+@click.option("--dry-run", "rehearse", is_flag=True, help="Say what would come back, and change nothing.")
+@pass_cli
+def undo(cli: Cli, run: str, *, rehearse: bool) -> None:
+    """Bring back the records and cursors that a run changed, as they were before it.
+
+    Nothing is erased: the history of each record keeps what the run wrote. A run on which a later one built is
+    refused; undo the later one first.
+
+    Exit status: 0, or 1 where there is no such run, or a later run built on it.
+    """
+    undone = cli.host.undo(run, rehearse=rehearse)
+    streams = [
+        {"stream": name, "restored": tally.accepted, "removed": tally.deleted} for name, tally in undone.streams.items()
+    ]
+    result = {"undone": undone.undone, "streams": streams, "cursors": list(undone.cursors), "dry_run": rehearse}
+    if not rehearse:
+        result["run_id"] = undone.run_id
+    cli.output.result(result, lambda: _undone(result))
+
+
+def _undone(result: Mapping[str, Any]) -> Iterable[str]:
+    yield f"{result['undone']} {'would be' if result['dry_run'] else 'is'} undone."
+    columns = {"stream": "stream", "restored": "as before", "removed": "gone again"}
+    yield from (f"  {line}" for line in table(result["streams"], columns, empty="It had changed no record."))
+    if result["cursors"]:
+        yield f"Cursors that {'would go' if result['dry_run'] else 'went'} back: {', '.join(result['cursors'])}"
+    if not result["dry_run"]:
+        yield "The next run collects again from there."
+
+
 def _explained(run: Mapping[str, Any]) -> Iterable[str]:
     columns = {"stream": "stream", "seen": "seen", "kept": "kept", "unchanged": "unchanged", "deleted": "deleted"}
     columns |= {"rejected": "rejected", "gaps": "gaps"}

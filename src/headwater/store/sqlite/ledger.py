@@ -44,6 +44,20 @@ class InstanceName:
     connector: str
     name: str
 
+    @property
+    def distinct(self) -> str:
+        """The connector's name where another connector has its short one already (CP-906)."""
+        return f"{self.connector}{self._mark}"
+
+    @property
+    def chosen(self) -> str:
+        """The instance's name as its owner typed it, whichever of the two the store has."""
+        return f"{self.connector.removesuffix(self._mark)}/{self.name}"
+
+    @property
+    def _mark(self) -> str:
+        return f"-{hashlib.sha256(self.connector_id.encode()).hexdigest()[:6]}"
+
 
 class SqliteLedger:
     """The ledger of one instance. It owns its connection and closes it."""
@@ -129,7 +143,7 @@ class SqliteLedger:
         self._writer = Writer(self._connection, self._run, batches, self._blobs)
 
     def _known_instance(self) -> int:
-        known = (self._name.connector_id, self._name.name, self._name.connector, _distinct(self._name))
+        known = (self._name.connector_id, self._name.name, self._name.connector, self._name.distinct)
         self._instance = self._ask("find_instance", *known).get or 0
         return self._instance
 
@@ -137,7 +151,7 @@ class SqliteLedger:
         holder = self._ask("connector_named", self._name.connector).get
         connector = self._name.connector
         if holder not in (None, self._name.connector_id):
-            connector = _distinct(self._name)
+            connector = self._name.distinct
         row = self._ask("add_instance", self._name.connector_id, connector, self._name.name, clock.stamp()).get
         self._instance = row
         return int(row)
@@ -196,18 +210,19 @@ class SqliteLedger:
         failed: str | None = None
         with transaction(self._connection):
             for stream in decision.committed:
+                replaced = self._ask("checkpoint_at", self._instance, namespace, stream).fetchone() or ("null", None)
                 if not self._commit(run, namespace, stream):
                     failed = stream
                     break
                 committed.append(stream)
-                self._ask("add_decision", run, stream, 1, None, None, None)
+                self._ask("add_commit", run, stream, *replaced)
                 self._event("checkpoint.committed", {"stream": stream}, run)
             for missed in decision.committed[len(committed) :]:
                 reason = "write_failed" if missed == failed else "not_reached"
-                self._ask("add_decision", run, missed, 0, reason, "Its cursor could not be written.", None)
+                self._ask("add_decision", run, missed, reason, "Its cursor could not be written.", None)
             for held in decision.withheld:
                 keys = msgspec.json.encode(held.keys).decode() if held.keys else None
-                self._ask("add_decision", run, held.stream, 0, held.reason, held.message, keys)
+                self._ask("add_decision", run, held.stream, held.reason, held.message, keys)
                 self._event("checkpoint.withheld", {"stream": held.stream, "reason": held.reason}, run)
             self._ask("drop_staged", run)
             self._ask("release_gaps", run)
@@ -271,8 +286,3 @@ def _graph(text: str) -> CheckpointGraph:
     return CheckpointGraph(
         {name: Stream(name, state_stream=one, parent_streams=many) for name, (one, many) in edges.items()}
     )
-
-
-def _distinct(name: InstanceName) -> str:
-    """Return the name of a connector whose short name another connector has already (CP-906)."""
-    return f"{name.connector}-{hashlib.sha256(name.connector_id.encode()).hexdigest()[:6]}"

@@ -103,7 +103,10 @@ ON CONFLICT (instance, namespace, stream) DO UPDATE SET
     cursor = excluded.cursor, run = excluded.run, committed_at = excluded.committed_at;
 
 -- name: add_decision
-INSERT INTO decisions (run, stream, committed, reason, message, keys) VALUES (?1, ?2, ?3, ?4, ?5, ?6);
+INSERT INTO decisions (run, stream, committed, reason, message, keys) VALUES (?1, ?2, 0, ?3, ?4, ?5);
+
+-- name: add_commit
+INSERT INTO decisions (run, stream, committed, previous, previous_run) VALUES (?1, ?2, 1, ?3, ?4);
 
 -- name: drop_staged
 DELETE FROM staged WHERE run = ?1;
@@ -273,3 +276,55 @@ ORDER BY v.seq DESC LIMIT ?3;
 -- name: repeated_versions
 -- Versions that hold the very text of the version before them: there must never be one.
 SELECT count(*) FROM versions AS v INNER JOIN versions AS p ON p.seq = v.prev WHERE v.stream = ?1 AND v.data IS p.data;
+
+-- name: checkpoint_at
+SELECT cursor, run FROM checkpoints WHERE instance = ?1 AND namespace = ?2 AND stream = ?3;
+
+-- name: run_to_undo
+SELECT r.id, r.instance, coalesce(r.namespace, ''), r.first_version, r.undoes, r.undone_by IS NOT NULL,
+    EXISTS (SELECT 1 FROM runs AS o WHERE o.instance = r.instance AND o.status = 'running')
+FROM runs AS r WHERE r.run_id = ?1;
+
+-- name: cursors_to_undo
+SELECT d.stream, d.previous, d.previous_run, c.run
+FROM decisions AS d
+LEFT JOIN checkpoints AS c ON c.instance = ?2 AND c.namespace = ?3 AND c.stream = d.stream
+WHERE d.run = ?1 AND d.committed ORDER BY d.stream;
+
+-- name: void_runs
+SELECT id FROM runs WHERE instance = ?1 AND (undoes IS NOT NULL OR undone_by IS NOT NULL);
+
+-- name: add_undoing_run
+INSERT INTO runs (run_id, instance, namespace, mode, status, cause, started_at, ended_at, graph, undoes, message)
+VALUES (?1, ?2, nullif(?3, ''), 'undo', 'succeeded', 'undo', ?4, ?4, '{}', ?5, ?6) RETURNING id;
+
+-- name: streams_of
+SELECT id, name FROM streams WHERE instance = ?1 ORDER BY name;
+
+-- name: records_of_run
+SELECT DISTINCT s.name, v.key, r.version
+FROM versions AS v
+INNER JOIN streams AS s ON s.id = v.stream
+INNER JOIN records AS r ON r.stream = v.stream AND r.key = v.key
+WHERE v.run = ?1 AND v.seq BETWEEN ?2 AND ?3;
+
+-- name: version_at
+SELECT seq, prev, run, time, emitted_at, data FROM versions WHERE seq = ?1;
+
+-- name: drop_checkpoint
+DELETE FROM checkpoints WHERE instance = ?1 AND namespace = ?2 AND stream = ?3;
+
+-- name: restore_checkpoint
+UPDATE checkpoints SET cursor = ?4, run = ?5, committed_at = ?6 WHERE instance = ?1 AND namespace = ?2 AND stream = ?3;
+
+-- name: forget_gaps_of
+DELETE FROM gaps WHERE first_run = ?1 AND last_run = ?1 AND status = 'pending';
+
+-- name: reopen_gaps_of
+UPDATE gaps SET status = 'pending' WHERE last_run = ?1 AND status = 'recovered' AND first_run <> ?1;
+
+-- name: note_undone
+UPDATE runs SET undone_by = ?2 WHERE id = ?1;
+
+-- name: run_named
+SELECT run_id FROM runs WHERE id = ?1;

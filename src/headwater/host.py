@@ -347,7 +347,8 @@ def _plan(request: CollectRequest, respondent: Respondent | None) -> RunPlan:
     scope = plan_scope(declaration, request.scope, request.streams or request.program.streams)
     mode = plan_mode(declaration, scope, request.mode)
     bindings = match_bindings(declaration, _offered(respondent))
-    return RunPlan(clock.identifier("run"), declaration, scope, mode, request.authority or PROACTIVE, bindings=bindings)
+    plan = RunPlan(clock.identifier("run"), declaration, scope, mode, request.authority or PROACTIVE, bindings=bindings)
+    return replace(plan, compatibility=request.program.compatibility)
 
 
 async def _begun(ledger: Ledger, plan: RunPlan) -> RunPlan:

@@ -124,6 +124,8 @@ def _details(run: Mapping[str, Any]) -> Iterable[str]:
         counts = ", ".join(f"{report[name]:,} {name}" for name in ("required", "hydrated", "gaps"))
         missing = f"{len(report['unaccounted'])} unaccounted"
         yield f"Details of {report['parent']} in {report['stream']}: {counts}, {missing}."
+    for kind, count in run["facts"].get("extensions", {}).items():
+        yield f"Not of the protocol, but of the connector's compatibility: {count:,} {kind}."
     for stream, counts in run["facts"].get("evidence", {}).items():
         yield f"Evidence of {stream}: " + ", ".join(f"{count:,} {name}" for name, count in counts.items())
     if run["healed"]:

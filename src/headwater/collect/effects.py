@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from headwater.wire.compatibility import GapsPage
 from headwater.wire.messages import Done, Interaction
 
 
@@ -63,6 +64,12 @@ class Tell(NamedTuple):
     total: float | None
 
 
+class Reply(NamedTuple):
+    """Answer a message of a compatibility that waits for it."""
+
+    message: GapsPage
+
+
 class Ask(NamedTuple):
     """Put a question to the owner; the connector waits."""
 
@@ -83,6 +90,6 @@ class Abort(NamedTuple):
 
 
 Write = Keep | Receipt | Stage | Gap
-Effect = Write | Tell | Ask | Finish | Abort
+Effect = Write | Tell | Reply | Ask | Finish | Abort
 
 WRITES = (Keep, Receipt, Stage, Gap)

@@ -42,7 +42,8 @@ PROACTIVE = Authority()
 class RunPlan:
     """Everything a run is, before it starts. `state` maps streams to cursors as JSON text, None for none.
 
-    `retries` are the gaps that the run tries again; its scope then asks for nothing else.
+    `retries` are the gaps that the run tries again; its scope then asks for nothing else. `compatibility` is how the
+    connector speaks where it does not speak the profile alone.
     """
 
     run_id: str
@@ -53,6 +54,7 @@ class RunPlan:
     state: Mapping[str, str] | None = None
     bindings: Mapping[str, dict[str, Any]] = field(default_factory=dict)
     retries: tuple[OpenGap, ...] = ()
+    compatibility: str = ""
 
     @property
     def namespace(self) -> str | None:

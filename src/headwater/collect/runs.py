@@ -9,7 +9,7 @@ from msgspec import UNSET
 
 from headwater import clock, limits
 from headwater.collect.checkpoints import Decision, Withheld
-from headwater.collect.effects import WRITES, Ask, Effect, Finish, Tell, Write
+from headwater.collect.effects import WRITES, Ask, Effect, Finish, Reply, Tell, Write
 from headwater.collect.ports import Conclusion, Guest, Ledger, Lines, Observer, Outcome, Respondent
 from headwater.collect.session import Facts, Session, Skip
 from headwater.collect.verdict import Exit, Verdict
@@ -168,6 +168,8 @@ class Run:
         match effect:
             case Tell(text, stream, reached, total):
                 self._observe(Progressed(self._session.plan.run_id, text, stream, reached, total))
+            case Reply(message):
+                self._say(guest, encode(message))
             case Ask(question):
                 await self._store()
                 if not self._speaks(rest):  # what came with the question came before any answer (CP-702)

@@ -9,6 +9,7 @@ A line goes in through `receive` and an effect comes out; `end` turns what was s
 fate of each staged checkpoint. Live runs, `connectors check` and the tests all drive this one class.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -21,9 +22,10 @@ from headwater import limits
 from headwater.collect.admission import OUT_OF_SCOPE, Gate
 from headwater.collect.checkpoints import Decision, Evidence, decide
 from headwater.collect.coverage import CoverageBook
-from headwater.collect.effects import Abort, Ask, Effect, Finish, Gap, Receipt, Stage, Tell
+from headwater.collect.effects import Abort, Ask, Effect, Finish, Gap, Receipt, Reply, Stage, Tell
 from headwater.collect.plan import RunPlan
 from headwater.collect.verdict import STREAM_FAILED, Exit, Sight, Stop, Verdict, judge
+from headwater.wire import compatibility
 from headwater.wire.decode import NotAMessage, Unreadable, decode
 from headwater.wire.keys import detail_key
 from headwater.wire.messages import (
@@ -68,7 +70,8 @@ class Skip:
 class Facts:
     """What a run says of itself beside its records: kept with the run and shown by `runs explain`.
 
-    `violation_line` is the line of the connector's stdout, from 1, that broke the protocol.
+    `violation_line` is the line of the connector's stdout, from 1, that broke the protocol. `extensions` counts the
+    messages of its compatibility by type.
     """
 
     skips: tuple[Skip, ...] = ()
@@ -76,6 +79,7 @@ class Facts:
     coverage: tuple[Mapping[str, Any], ...] = ()
     error: Mapping[str, Any] | None = None
     violation_line: int | None = None
+    extensions: Mapping[str, int] = field(default_factory=dict)
 
 
 class Session:
@@ -100,6 +104,7 @@ class Session:
         self._question: Interaction | None = None
         self._stop: Stop | None = None
         self._violation_line: int | None = None
+        self._extensions: Counter[str] = Counter()
         self._dispatch: dict[type, Callable[[Any], Effect | None]] = {
             State: self._state,
             Interaction: self._interaction,
@@ -115,13 +120,15 @@ class Session:
         """Begin, and return the one START of the run."""
         self.phase = Phase.COLLECTING
         state = self.plan.state
-        return Start(
+        plain = Start(
             run_id=self.plan.run_id,
             collection_mode=self.plan.mode,
             scope=self.plan.scope,
             state=None if state is None else {name: msgspec.Raw(text.encode()) for name, text in state.items()},
             bindings=dict(self.plan.bindings),
         )
+        gaps = ((str(gap.number), gap.stream, gap.key) for gap in self.plan.retries)
+        return compatibility.start(self.plan.compatibility, plain, gaps)
 
     def receive(self, line: bytes) -> Effect | None:
         """Take a line of the connector's stdout, without its LF, and say what it asks of the host.
@@ -145,7 +152,7 @@ class Session:
                 return self._unreadable(message, line)
             return self._dispatch[type(message)](message)
         except NotAMessage as violation:
-            return self._break(violation.rule, violation.message)
+            return self._extension(line, violation)
 
     def receive_overlong(self) -> Effect:
         """Take a line that passed its bound, and so was not read."""
@@ -212,7 +219,8 @@ class Session:
             for (stream, parent), report in self._coverage.reports.items()
         )
         error = None if self.done is None or self.done.error is UNSET else _described(self.done.error)
-        return Facts(tuple(self._skips), dict(self._evidence), coverage, error, self._violation_line)
+        seen = dict(self._extensions)
+        return Facts(tuple(self._skips), dict(self._evidence), coverage, error, self._violation_line, extensions=seen)
 
     # What each message does.
 
@@ -292,6 +300,21 @@ class Session:
         self.done = message
         self.phase = Phase.DONE
         return Finish(message)
+
+    def _extension(self, line: bytes, violation: NotAMessage) -> Effect | None:
+        """Take a message of the connector's compatibility; anything else breaks the protocol as it was found to."""
+        said = None
+        if violation.rule == "unknown_type":
+            try:
+                said = compatibility.read_extension(self.plan.compatibility, line)
+            except NotAMessage as malformed:
+                violation = malformed
+        if said is None:
+            return self._break(violation.rule, violation.message)
+        self._extensions[said.kind] += 1
+        if said.answer is not None:
+            return Reply(said.answer)
+        return None if said.shown is None else Tell(said.shown[: limits.TEXT_CHARACTERS], None, None, None)
 
     # What is not a message in its place.
 

@@ -49,10 +49,11 @@ def examined(command: str) -> str:
     group: click.Command = root
     context = click.Context(root, info_name="headwater")
     while isinstance(group, click.Group) and words and not words[0].startswith("-"):
-        name = words.pop(0)
-        found = group.get_command(context, name)
-        if found is None:
-            return f"no command {name}"
+        try:
+            _, found, words = group.resolve_command(context, words)
+        except click.UsageError as error:
+            return error.format_message()
+        assert found is not None
         group = found
     try:
         group.make_context("headwater", words, resilient_parsing=False)

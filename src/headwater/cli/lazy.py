@@ -9,7 +9,7 @@ Table = dict[str, tuple[str, str]]
 
 
 class LazyGroup(click.Group):
-    """A group over a table of name: (module:attribute, one line of help)."""
+    """A group over a table of name: (module:attribute, one line of help). A name may be two words."""
 
     def __init__(self, *args: Any, commands_table: Table, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -26,6 +26,15 @@ class LazyGroup(click.Group):
         module, _, attribute = self._table[cmd_name][0].partition(":")
         command: click.Command = getattr(import_module(f"headwater.cli.{module}"), attribute)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that the first words name: two where the table has both."""
+        words = " ".join(args[:2])
+        if len(args) > 1 and words in self._table:
+            return words, self.get_command(ctx, words), args[2:]
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the table, without importing anything."""

@@ -15,6 +15,7 @@ from headwater.errors import HeadwaterError, refuse
 COMMANDS = {
     "demo": ("demo:demo", "See the main job in a minute, with nothing configured."),
     "collect": ("collect:collect", "Collect now: an instance, or any program that speaks the profile."),
+    "collect schedule": ("schedule:schedule", "Collect on a schedule: set when, and run the scheduler."),
     "streams": ("streams:streams", "What has been collected, stream by stream."),
     "records": ("records:records", "Look at records: list, get, history, export."),
     "runs": ("runs:runs", "What committed, what was withheld, and why."),

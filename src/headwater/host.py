@@ -6,7 +6,7 @@ Modules that only collecting needs are imported when it starts, so that looking 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,10 +22,12 @@ if TYPE_CHECKING:
     from headwater.catalog.instances import Instance, Instances
     from headwater.checking import Report
     from headwater.collect.gaps import Turn
+    from headwater.collect.inbox import Inbox
     from headwater.collect.plan import Authority, RunPlan
     from headwater.collect.ports import Guest, Ledger, Observer, Outcome, Respondent
     from headwater.collect.recovery import Recovered
     from headwater.collect.runs import Deadlines, Run
+    from headwater.control import Question
     from headwater.collect.schedules import PastRun
     from headwater.manifest.declaration import Declaration
     from headwater.store.sqlite.reading import Reader
@@ -75,12 +77,29 @@ class CollectRequest:
 
 @dataclass(frozen=True)
 class Watching:
-    """Who follows a run. `started` gets it, to cancel it; `recovered` gets each run that was cut off before."""
+    """Who follows a run. `started` gets it, to cancel it; `recovered` gets each run that was cut off before.
+
+    Questions go to the `respondent`, and with `inbox` also to whoever looks there.
+    """
 
     observe: Observer
     respondent: Respondent | None = None
     started: Callable[[Run], None] = lambda _run: None
     recovered: Callable[[Recovered], None] = lambda _orphan: None
+    inbox: bool = False
+
+    @property
+    def answers(self) -> bool:
+        """Whether questions will be answered (CP-057)."""
+        return self.inbox or self.respondent is not None
+
+    def answering(self, inbox: Inbox) -> Respondent | None:
+        """Return who answers a run's questions."""
+        from headwater.collect.inbox import Several
+
+        if not self.inbox:
+            return self.respondent
+        return inbox if self.respondent is None else Several([self.respondent, inbox])
 
 
 class Host:
@@ -189,8 +208,9 @@ class Host:
         respondent: Respondent | None = None,
         started: Callable[[Run], None] = lambda _run: None,
         recovered: Callable[[Recovered], None] = lambda _orphan: None,
+        inbox: bool = False,
     ) -> Outcome:
-        """Run once and return how it ended. `started` gets the run, to cancel it; `recovered` each settled orphan.
+        """Run once and return how it ended. See `Watching` for who follows it.
 
         Gaps whose turn it is are tried again after a run that succeeded, unless that could ask the owner anew.
 
@@ -199,7 +219,7 @@ class Host:
         """
         from headwater.collect.gaps import Turn
 
-        watching = Watching(observe, respondent, started, recovered)
+        watching = Watching(observe, respondent, started, recovered, inbox)
         outcome = await self._run(request, watching)
         assert outcome is not None
         silent = not request.program.declaration.human_interaction and request.authority is None
@@ -213,12 +233,14 @@ class Host:
 
     async def _run(self, request: CollectRequest, watching: Watching, turn: Turn | None = None) -> Outcome | None:
         """Run once: over what was asked for, or with a `turn` over the gaps whose turn it is."""
+        from headwater.collect.inbox import Inbox
         from headwater.collect.recovery import recover
         from headwater.collect.runs import Run
         from headwater.collect.session import Session
+        from headwater.control import reachable
 
         program = request.program
-        wish = _plan(request, watching.respondent)
+        wish = _plan(request, asked=watching.answers)
         with self._alone(program.name), self._spool(program, wish.run_id) as spool:
             ledger = self._ledger(program, spool)
             try:
@@ -227,19 +249,40 @@ class Host:
                 plan = await (_begun(ledger, wish) if turn is None else _retrying(ledger, wish, turn))
                 if plan is None:
                     return None
-                run = Run(
-                    Session(plan),
-                    ledger,
-                    _launcher(program, spool),
-                    instance=program.name,
-                    observe=watching.observe,
-                    respondent=watching.respondent,
-                    deadlines=request.deadlines,
-                )
-                watching.started(run)
-                return await run.collect()
+                async with self._browsing(program, plan) as plan:
+                    inbox = Inbox()
+                    run = Run(
+                        Session(plan),
+                        ledger,
+                        _launcher(program, spool),
+                        instance=program.name,
+                        observe=watching.observe,
+                        respondent=watching.answering(inbox),
+                        deadlines=request.deadlines,
+                    )
+                    async with reachable(self.settings.live_dir, run, inbox):
+                        watching.started(run)
+                        return await run.collect()
             finally:
                 await ledger.close()
+
+    def questions(self) -> list[Question]:
+        """Return the questions that live runs wait with."""
+        from headwater.control import questions
+
+        return questions(self.settings.live_dir)
+
+    def answer(self, question_id: str, data: Mapping[str, Any] | None) -> bool:
+        """Answer an open question, or decline it with None; False where it is not open any more (CP-708)."""
+        from headwater.control import answer
+
+        return answer(self.settings.live_dir, question_id, data)
+
+    def cancel(self, run_id: str) -> bool:
+        """End a live run as cancelled; False where it is not live."""
+        from headwater.control import cancel
+
+        return cancel(self.settings.live_dir, run_id)
 
     def undo(self, run_id: str, *, rehearse: bool = False) -> Undone:
         """Bring back the records and cursors that a run changed, or raise where a later run built on them.
@@ -280,6 +323,22 @@ class Host:
             yield _made(lane / run_id)
         finally:
             shutil.rmtree(lane, ignore_errors=True)
+
+    @asynccontextmanager
+    async def _browsing(self, program: Program, plan: RunPlan) -> AsyncIterator[RunPlan]:
+        """Have the browser run that a run's bindings ask for, and give the plan what START tells of it.
+
+        A profile belongs to one connector: another one of the same name does not get its logins.
+        """
+        from hashlib import sha256
+
+        from headwater.process.browser import browsing
+
+        declaration = plan.declaration
+        digest = sha256(declaration.connector_id.encode()).hexdigest()[:8]
+        profile = self.settings.browsers_dir / f"{program.connector}--{program.instance}--{digest}"
+        async with browsing(plan.bindings, declaration.required_bindings, profile) as bindings:
+            yield replace(plan, bindings=bindings)
 
     def _ledger(self, program: Program, spool: Path) -> Ledger:
         from headwater.store.blobs import BlobFolder
@@ -333,20 +392,24 @@ def _made(folder: Path) -> Path:
     return folder
 
 
-def _offered(respondent: Respondent | None) -> dict[str, dict[str, Any]]:
+def _offered(*, asked: bool) -> dict[str, dict[str, Any]]:
     """Return the bindings this host offers: `interactive` only where questions will be answered (CP-057)."""
-    offered: dict[str, dict[str, Any]] = {"network": {}, "filesystem": {}, "loopback_listen": {}}
-    return {**offered, "interactive": {}} if respondent is not None else offered
+    from headwater.process.browser import AUTOMATION, PROFILE, find_browser
+
+    offered: dict[str, dict[str, Any]] = {"network": {}, "filesystem": {}, "loopback_listen": {}, PROFILE: {}}
+    if find_browser() is not None:
+        offered[AUTOMATION] = {}
+    return {**offered, "interactive": {}} if asked else offered
 
 
-def _plan(request: CollectRequest, respondent: Respondent | None) -> RunPlan:
+def _plan(request: CollectRequest, *, asked: bool) -> RunPlan:
     """Plan the run that was asked for, or raise where it does not fit."""
     from headwater.collect.plan import PROACTIVE, RunPlan, match_bindings, plan_mode, plan_scope
 
     declaration = request.program.declaration
     scope = plan_scope(declaration, request.scope, request.streams or request.program.streams)
     mode = plan_mode(declaration, scope, request.mode)
-    bindings = match_bindings(declaration, _offered(respondent))
+    bindings = match_bindings(declaration, _offered(asked=asked))
     plan = RunPlan(clock.identifier("run"), declaration, scope, mode, request.authority or PROACTIVE, bindings=bindings)
     return replace(plan, compatibility=request.program.compatibility)
 

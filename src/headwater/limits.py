@@ -42,6 +42,7 @@ STOP_SECONDS: Final = 5.0
 EXIT_SECONDS: Final = 15.0
 INTERACTION_SECONDS: Final = 300.0
 INTERACTION_MAX_SECONDS: Final = 3600.0
+LINK_SECONDS: Final = 10.0
 BUSY_SECONDS: Final = 30.0
 CONFINEMENT_TRY_SECONDS: Final = 10.0
 # A browser's start, and how often it is looked for meanwhile; the pages it keeps on disk.
@@ -73,6 +74,9 @@ SCHEDULE_PAST_RUNS: Final = 32
 SCHEDULE_AT_ONCE: Final = 2
 SCHEDULE_AT_ONCE_MAX: Final = 16
 
+# A question or an answer between two processes of ours.
+LINK_BYTES: Final = 1 * MIB
+
 # Files that a person writes.
 MANIFEST_BYTES: Final = 4 * MIB
 DOCUMENT_BYTES: Final = 1 * MIB
@@ -85,6 +89,14 @@ BLOB_BYTES: Final = 2 * 1024 * MIB
 CONNECTOR_FILES: Final = 20_000
 CONNECTOR_BYTES: Final = 512 * MIB
 INSTALL_SECONDS: Final = 900.0
+
+# Full-text search: fields of a stream, characters of one that are indexed, what a query may hold, and how far one goes.
+SEARCH_FIELDS: Final = 16
+SEARCH_CHARACTERS: Final = 1_000_000
+SEARCH_WORDS: Final = 32
+SEARCH_QUERY_CHARACTERS: Final = 1_000
+SEARCH_MATCHES: Final = 50_000
+SEARCH_SECONDS: Final = 10.0
 
 # Pages of a list.
 PAGE_DEFAULT: Final = 25

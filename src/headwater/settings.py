@@ -36,9 +36,19 @@ class Settings:
         return self.state_dir / "spool"
 
     @property
+    def live_dir(self) -> Path:
+        """One socket a live run."""
+        return self.state_dir / "live"
+
+    @property
     def locks_dir(self) -> Path:
         """One lock file an instance."""
         return self.state_dir / "locks"
+
+    @property
+    def browsers_dir(self) -> Path:
+        """One browser profile an instance: its logins live there."""
+        return self.state_dir / "browsers"
 
     @property
     def connectors_dir(self) -> Path:

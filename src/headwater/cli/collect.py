@@ -28,6 +28,7 @@ class CollectOptions:
     scope: Path | None
     mode: Literal["incremental", "full_refresh"] | None
     answer_file: Path | None
+    inbox: bool
     idle_timeout: float
     time_limit: float
 
@@ -43,6 +44,7 @@ class CollectOptions:
 @click.option(
     "--answer-file", type=click.Path(path_type=Path), help='Answers, in order: {"answers":[{"kind","data"}]}.'
 )
+@click.option("--inbox", is_flag=True, help="Let questions wait for `headwater inbox answer`.")
 @click.option("--idle-timeout", type=click.FloatRange(0.1), default=limits.IDLE_SECONDS, help="Seconds of silence.")
 @click.option("--time-limit", type=click.FloatRange(0.1), default=limits.RUN_SECONDS, help="Seconds for the whole run.")
 @pass_cli
@@ -63,6 +65,7 @@ def collect(cli: Cli, /, **typed: Any) -> None:
     options = CollectOptions(**typed)
     program = _program(cli, options)
     respondent = AnswerFile(options.answer_file) if options.answer_file is not None else Terminal.here()
+    inbox = options.inbox or (options.answer_file is None and respondent is not None)
     request = CollectRequest(
         program,
         scope=_scope(options.scope),
@@ -70,7 +73,7 @@ def collect(cli: Cli, /, **typed: Any) -> None:
         mode=options.mode,
         deadlines=Deadlines(options.idle_timeout, options.time_limit),
     )
-    outcome = run(cli.host, cli.output, request, respondent)
+    outcome = run(cli.host, cli.output, request, respondent, inbox=inbox)
     report(cli.output, outcome, f"{program.connector}/{program.instance}")
 
 

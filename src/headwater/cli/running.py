@@ -21,9 +21,11 @@ from headwater.events import Event
 from headwater.host import CollectRequest, Host, Watching
 
 
-def run(host: Host, output: Output, request: CollectRequest, respondent: Respondent | None) -> Outcome:
+def run(
+    host: Host, output: Output, request: CollectRequest, respondent: Respondent | None, *, inbox: bool = False
+) -> Outcome:
     """Run a collection and return how it ended; Ctrl-C cancels it and waits for its end."""
-    with _watching(output, respondent) as watching:
+    with _watching(output, respondent, inbox=inbox) as watching:
         return asyncio.run(host.collect(request, **vars(watching)))
 
 
@@ -62,7 +64,7 @@ def _beside(result: dict[str, Any]) -> dict[str, Any]:
 
 
 @contextmanager
-def _watching(output: Output, respondent: Respondent | None) -> Iterator[Watching]:
+def _watching(output: Output, respondent: Respondent | None, *, inbox: bool = False) -> Iterator[Watching]:
     """Follow a run at the terminal: what it does is shown, and a signal cancels it."""
 
     def started(run: Run) -> None:
@@ -82,12 +84,12 @@ def _watching(output: Output, respondent: Respondent | None) -> Iterator[Watchin
             output.note(plain(line))
 
     if output.is_json or not sys.stderr.isatty():
-        yield Watching(_unseen, respondent, started, recovered)
+        yield Watching(_unseen, respondent, started, recovered, inbox)
         return
     from headwater.cli.live import display
 
     with display() as shown:
-        yield Watching(shown, respondent, started, recovered)
+        yield Watching(shown, respondent, started, recovered, inbox)
 
 
 def _unseen(_event: Event) -> None:

@@ -7,6 +7,7 @@ import click
 
 from headwater.cli.output import clip, pairs, plain, table, typed
 from headwater.cli.session import Cli, page_options, pass_cli
+from headwater.errors import refuse
 
 COLUMNS = {
     "run_id": "run",
@@ -63,6 +64,19 @@ def explain(cli: Cli, run: str) -> None:
         stream["seen"] = sum(stream[name] for name in ("accepted", "unchanged", "deleted", "rejected"))
         stream["kept"] = stream.pop("accepted")
     cli.output.result(row, lambda: _explained(row))
+
+
+@runs.command()
+@click.argument("run", metavar="RUN")
+@pass_cli
+def cancel(cli: Cli, run: str) -> None:
+    """End a run that is under way. What it stored stays; none of its cursors moves.
+
+    Exit status: 0 it was told to end, 1 where no such run is under way.
+    """
+    if not cli.host.cancel(run):
+        raise refuse("not_found", "No such run is under way.", command="headwater runs list --status running")
+    cli.output.result({"run_id": run, "status": "cancelling"}, lambda: ["The run was told to end."])
 
 
 @runs.command()

@@ -61,6 +61,10 @@ class Ledger(Protocol):
         """
         ...
 
+    async def note_cancelled(self) -> None:
+        """Make it durable that the owner ended the run: from now on none of its cursors may commit (CP-465)."""
+        ...
+
     async def conclude(self, conclusion: Conclusion, *, run_id: str | None = None) -> Commit:
         """Commit the eligible checkpoints together with a run's end, in one transaction. Called once a run.
 

@@ -1,11 +1,10 @@
 """The service that drives one run: a child's lines through a session into the store, under every deadline."""
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
-
-from msgspec import UNSET
 
 from headwater import clock, limits
 from headwater.collect.checkpoints import Decision, Withheld
@@ -17,7 +16,7 @@ from headwater.errors import HeadwaterError
 from headwater.events import Answered, Asked, BatchStored, Progressed, RunStarted, Tally
 from headwater.wire.encode import encode
 from headwater.wire.framing import LineTooLong
-from headwater.wire.messages import Interaction, InteractionResponse
+from headwater.wire.messages import Interaction, InteractionResponse, seconds_to_answer
 
 
 @dataclass(frozen=True)
@@ -42,10 +41,11 @@ class Run:
         respondent: Respondent | None = None,
         deadlines: Deadlines | None = None,
     ) -> None:
+        self.run_id = session.plan.run_id
+        self.instance = instance
         self._session = session
         self._ledger = ledger
         self._launch = launch
-        self._instance = instance
         self._observe = observe
         self._respondent = respondent
         self._deadlines = deadlines or Deadlines()
@@ -75,7 +75,7 @@ class Run:
         watch = asyncio.create_task(self._stop_when_cancelled(guest))
         try:
             self._say(guest, encode(self._session.start()))
-            self._observe(RunStarted(self._session.plan.run_id, self._instance, self._session.plan.streams))
+            self._observe(RunStarted(self._session.plan.run_id, self.instance, self._session.plan.streams))
             await self._converse(guest)
             exit_ = await self._part(guest)
         finally:
@@ -196,8 +196,7 @@ class Run:
     # Asking.
 
     async def _ask(self, guest: Guest, question: Interaction) -> None:
-        asked = limits.INTERACTION_SECONDS if question.timeout_seconds is UNSET else question.timeout_seconds
-        seconds = float(min(asked, limits.INTERACTION_MAX_SECONDS))
+        seconds = seconds_to_answer(question)
         self._observe(Asked(self._session.plan.run_id, question.kind, seconds))
         asking = asyncio.create_task(self._answer(question, seconds))
         listening = asyncio.create_task(self._listen(guest, seconds + limits.STOP_SECONDS))
@@ -246,6 +245,8 @@ class Run:
 
     async def _stop_when_cancelled(self, guest: Guest) -> None:
         await self._cancelling.wait()
+        with contextlib.suppress(HeadwaterError):
+            await self._ledger.note_cancelled()
         await guest.stop()
 
     async def _part(self, guest: Guest) -> Exit:

@@ -1,20 +1,19 @@
-"""One run as a connector's code sees it: the run, its streams, and the lanes of their details."""
+"""One run as a connector's code sees it: what its streams share, and each of its streams."""
 
 import os
 from collections.abc import Mapping
-from types import TracebackType
 from typing import Any
 
 import msgspec
 
-from headwater import clock
 from headwater.manifest.declaration import Declaration, InteractionKind
 from headwater.manifest.graph import CheckpointGraph
 from headwater.sdk.blobs import Spool
 from headwater.sdk.channel import Channel
+from headwater.sdk.lanes import DetailLane, Enumeration
 from headwater.sdk.narrowing import Narrowing
 from headwater.sdk.outcome import Declined, Misuse
-from headwater.wire.keys import canonical_key
+from headwater.sdk.writing import Writer
 from headwater.wire.messages import Interaction, Key, RecoveryAction, Start
 from headwater.wire.surroundings import OPTIONS_VARIABLE, SPOOL_VARIABLE
 
@@ -29,12 +28,13 @@ class RunContext:
         self.mode = start.collection_mode
         self.options: dict[str, Any] = msgspec.json.decode(os.environ.get(OPTIONS_VARIABLE) or "{}")
         self.graph = CheckpointGraph(declaration.streams)
+        self.reported: set[tuple[str, str]] = set()
+        self.enumerated: set[str] = set()
         self._state = start.state or {}
         self._scope = {entry.name: entry for entry in start.scope.streams}
         self._spool = Spool(os.environ.get(SPOOL_VARIABLE))
         self._streams: dict[str, StreamRun] = {}
         self._questions = 0
-        self.reported: set[tuple[str, str]] = set()
 
     @property
     def records_emitted(self) -> int:
@@ -63,7 +63,7 @@ class RunContext:
         self, message: str, *, stream: str | None = None, count: int | None = None, total: int | None = None
     ) -> None:
         """Tell the owner how far the run is."""
-        self.send("PROGRESS", stream=stream, message=message, count=count, total=total)
+        self.channel.say("PROGRESS", stream=stream, message=message, count=count, total=total)
         self.channel.flush()
 
     def ask(
@@ -73,7 +73,10 @@ class RunContext:
         schema: Mapping[str, Any] | None = None,
         timeout_seconds: float | None = None,
     ) -> dict[str, Any]:
-        """Ask the owner and wait; raise `Declined` where the owner cancels or nobody answers."""
+        """Ask the owner and wait; raise `Declined` where the owner cancels or nobody answers.
+
+        What is secret in the answer is refused in a cursor and in a gap's locator from then on.
+        """
         self._questions += 1
         question = Interaction(
             request_id=f"q{self._questions}",
@@ -91,10 +94,6 @@ class RunContext:
         """Hand bytes, a path or an iterable of chunks to the host; put the result under `blob_ref` in a record."""
         return self._spool.put(content, mime_type)
 
-    def send(self, kind: str, **members: Any) -> None:
-        """Write a message, without the members that are None."""
-        self.channel.send({"type": kind, **{name: value for name, value in members.items() if value is not None}})
-
 
 class StreamRun:
     """One stream in one run."""
@@ -105,37 +104,48 @@ class StreamRun:
         self.cursor = run.cursor(self.name)
         self.since, self.until = narrowing.since, narrowing.until
         self.resources = narrowing.resources
-        self._narrowing = narrowing
+        self.writer = Writer(run.channel, narrowing)
+        self._covered: list[DetailLane | Enumeration] = []
+        self._withheld = False
 
     def key_of(self, data: Mapping[str, Any]) -> Key:
         """Return a record's key by the declared primary key."""
-        return self._narrowing.key_of(data)
+        return self.writer.key_of(data)
 
     def emit(self, data: Mapping[str, Any], *, key: Key | None = None) -> bool:
-        """Send a record. What lies outside the scope is left out; return whether the record was sent."""
-        return self._record(data, key, None)
+        """Send a record. What lies outside the scope is left out; return whether the record was sent.
+
+        Raise `Misuse` for NaN, Infinity and bytes, which JSON does not have.
+        """
+        return self.writer.record(data, key)
 
     def delete(self, data: Mapping[str, Any], *, key: Key | None = None) -> bool:
         """Say that the source states a record gone; `data` needs its key fields only."""
-        return self._record(data, key, "delete")
-
-    def _record(self, data: Mapping[str, Any], key: Key | None, op: str | None) -> bool:
-        key = self.key_of(data) if key is None else key
-        if not self._narrowing.admits(key, data):
-            return False
-        message = {"type": "RECORD", "stream": self.name, "key": key, "data": self._narrowing.project(data)}
-        message["emitted_at"] = clock.stamp()
-        if op is not None:
-            message["op"] = op
-        self.run.channel.send(message, records=1)
-        return True
+        return self.writer.record(data, key, "delete")
 
     def save(self, cursor: Mapping[str, Any]) -> None:
-        """Save how far the stream is. Everything emitted before this call counts as covered."""
+        """Save how far the stream is. Everything emitted before this call counts as covered.
+
+        Raise `Misuse` where the cursor holds what the owner answered (CP-408). A runtime of the first revision
+        cannot be told of a missing detail: there the cursor stays where it was once one is missing.
+        """
         if self.name not in self.run.graph.checkpoint_streams:
             raise Misuse(f"stream {self.name} has no checkpoint of its own: save its parent's")
-        self.run.send("STATE", stream=self.name, cursor=dict(cursor))
+        self.run.channel.secrets.check(cursor, f"the cursor of {self.name}")
+        if self._has_untold_loss:
+            self._withhold()
+            return
+        self.run.channel.say("STATE", stream=self.name, cursor=dict(cursor))
         self.run.channel.flush()
+
+    @property
+    def _has_untold_loss(self) -> bool:
+        return self.run.channel.revision == "first" and any(lane.missing for lane in self._covered)
+
+    def _withhold(self) -> None:
+        if not self._withheld:
+            self.skip("details_missing", f"Details of {self.name} are missing; its cursor stays where it was.")
+        self._withheld = True
 
     def progress(self, message: str, *, count: int | None = None, total: int | None = None) -> None:
         """Tell the owner how far this stream is."""
@@ -143,130 +153,33 @@ class StreamRun:
 
     def skip(self, reason: str, message: str = "", *, hint: RecoveryAction | None = None) -> None:
         """Say that this stream is left out on purpose."""
-        self.run.send("SKIP_RESULT", stream=self.name, reason=reason, message=message or None, recovery_hint=hint)
+        told = {"reason": reason, "message": message or None, "recovery_hint": hint}
+        self.run.channel.say("SKIP_RESULT", stream=self.name, **told)
 
-    def alone(self, parent: str) -> "DetailLane":
+    def alone(self, parent: str) -> DetailLane:
         """Open the lane of details that a run asks for without their parent; it reports no coverage.
 
         So a run tries gaps again: `resources` names the keys that are missed.
         """
-        return DetailLane(self.run, self, parent)
+        return DetailLane(self.writer, parent, self.run.reported)
 
-    def details(self, child: str) -> "DetailLane":
+    def details(self, child: str) -> DetailLane:
         """Open the lane that fetches a detail stream's records for this stream's records."""
         if self.name not in self.run.declaration.streams[child].parent_streams:
             raise Misuse(f"stream {child} does not declare {self.name} in parent_streams")
         if (child, self.name) in self.run.reported:
             raise Misuse(f"the coverage of {child} for {self.name} was sent: one lane serves the whole run")
-        return DetailLane(self.run, self.run.stream(child), self.name)
+        lane = DetailLane(self.run.stream(child).writer, self.name, self.run.reported)
+        self._covered.append(lane)
+        return lane
 
-
-class DetailLane:
-    """The details of one parent in one run.
-
-    `require` each key that the parent's list names, then `emit` its record or report its `gap`. Leaving the
-    lane sends the one DETAIL_COVERAGE of this parent (CP-516). A key that is neither emitted nor a gap
-    stays unaccounted, and the host withholds the parent's checkpoint: that is what honesty costs. A detail
-    that the scope of the run leaves out is not required. Open one lane for a parent and run, not one a page.
-
-        with messages.details("attachments") as lane:
-            for key, url in wanted:
-                lane.require(key)
-                lane.emit(fetch(url))
-    """
-
-    def __init__(self, run: RunContext, stream: StreamRun, parent: str) -> None:
-        self._run, self._stream, self._parent = run, stream, parent
-        self._required: dict[str, None] = {}
-        self._hydrated: dict[str, None] = {}
-        self._gaps: dict[str, None] = {}
-
-    def __enter__(self) -> "DetailLane":
-        """Open the lane."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Report the coverage, unless the stream failed on the way."""
-        if kind is None:
-            self.close()
-
-    def __len__(self) -> int:
-        """Return how many details are required so far."""
-        return len(self._required)
-
-    def __bool__(self) -> bool:
-        """An open lane is a lane, also while nothing is required."""
-        return True
-
-    def require(self, *keys: Key) -> None:
-        """Name details that the parent's records need."""
-        self._check_open()
-        self._required.update(dict.fromkeys(map(canonical_key, keys)))
-
-    def emit(self, data: Mapping[str, Any], *, key: Key | None = None) -> bool:
-        """Send a detail record; it counts as fetched under its own key, once it was sent."""
-        self._check_open()
-        key = self._stream.key_of(data) if key is None else key
-        name = canonical_key(key)
-        if name in self._gaps:
-            raise Misuse("a detail was reported as a gap before: it cannot also be fetched")
-        self._required[name] = None
-        sent = self._stream.emit(data, key=key)
-        if sent:
-            self._hydrated[name] = None
-        elif name not in self._hydrated:
-            del self._required[name]
-        return sent
-
-    def gap(
-        self,
-        key: Key,
-        reason: str,
-        *,
-        locator: Mapping[str, Any] | None = None,
-        retryable: bool = True,
-        error: Mapping[str, Any] | None = None,
-    ) -> None:
-        """Say that a detail is missing for now; `locator` is all a later run needs to fetch it, and no secret."""
-        self._check_open()
-        name = canonical_key(key)
-        if name in self._hydrated:
-            raise Misuse("a detail was fetched before: it cannot also be a gap")
-        self._required[name] = None
-        self._run.send(
-            "DETAIL_GAP",
-            stream=self._stream.name,
-            parent_stream=self._parent,
-            record_key=name,
-            reason=reason,
-            retryable=retryable,
-            detail_locator=dict(locator) if locator is not None else None,
-            last_error=dict(error) if error is not None else None,
-        )
-        self._gaps[name] = None
-
-    def close(self) -> None:
-        """Send this parent's coverage, once."""
-        if self._boundary in self._run.reported:
-            return
-        self._run.reported.add(self._boundary)
-        self._run.send(
-            "DETAIL_COVERAGE",
-            reference_only=True,
-            stream=self._stream.name,
-            state_stream=self._parent,
-            required_keys=list(self._required),
-            hydrated_keys=list(self._hydrated),
-            gap_keys=list(self._gaps) or None,
-        )
-        self._run.channel.flush()
-
-    @property
-    def _boundary(self) -> tuple[str, str]:
-        return self._stream.name, self._parent
-
-    def _check_open(self) -> None:
-        if self._boundary in self._run.reported:
-            raise Misuse("this parent's coverage was sent: nothing of it can follow")
+    def enumeration(self, child: str) -> Enumeration:
+        """Open the count of a `state_stream` child that rides on this stream's cursor, once a run (CP-634)."""
+        if self.run.declaration.streams[child].state_stream != self.name:
+            raise Misuse(f"stream {child} does not declare {self.name} as its state_stream")
+        if child in self.run.enumerated:
+            raise Misuse(f"the enumeration of {child} was opened before: one serves the whole run")
+        walk = Enumeration(self.run.stream(child).writer, self.name)
+        self.run.enumerated.add(child)
+        self._covered.append(walk)
+        return walk

@@ -50,6 +50,9 @@ class MemoryLedger:
         self.records[place] = keep.data
         return Tally(deleted=1) if keep.data is None else Tally(accepted=1)
 
+    async def note_cancelled(self) -> None:
+        """See `Ledger.note_cancelled`."""
+
     async def conclude(self, conclusion: Conclusion, *, run_id: str | None = None) -> Commit:
         """See `Ledger.conclude`."""
         self.conclusions.append(conclusion)

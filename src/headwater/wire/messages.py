@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
-from headwater.limits import MAX_SAFE_INTEGER
+from headwater.limits import INTERACTION_MAX_SECONDS, INTERACTION_SECONDS, MAX_SAFE_INTEGER
 
 Name = Annotated[str, Meta(min_length=1)]
 Number = int | float
@@ -212,6 +212,12 @@ ConnectorMessage = (
     Record | State | Interaction | SkipResult | DetailCoverage | DetailGap | StreamEvidence | Progress | Done
 )
 RuntimeMessage = Start | InteractionResponse
+
+
+def seconds_to_answer(question: Interaction) -> float:
+    """Return how long a question waits: as long as it asks for, within a bound, and never without end (CP-707)."""
+    asked = question.timeout_seconds
+    return INTERACTION_SECONDS if asked is UNSET else float(min(asked, INTERACTION_MAX_SECONDS))
 
 
 def whole(value: Number) -> int | None:

@@ -28,6 +28,7 @@ from headwater.store.blobs import BlobFolder
 from headwater.store.sqlite.batch import StreamBatch, Writer
 from headwater.store.sqlite.database import queries, transaction, translated
 from headwater.store.sqlite.gaps import GapRows
+from headwater.store.sqlite.search_index import build, declare
 
 # A narrowed run's namespace is its authority's and a digest (`RunPlan.namespace`).
 _NARROWING = re.compile(r"/[0-9a-f]{12}\Z")
@@ -72,16 +73,23 @@ class SqliteLedger:
         self._run = 0
         self._namespace = ""
         self._writer: Writer | None = None
+        self._searched: list[int] = []
         self._gaps = GapRows(connection, 0, "")
         self._closed = False
 
     async def begin(self, plan: RunPlan) -> None:
         """See `Ledger.begin`."""
         await self._call(self._begin, plan)
+        while await self._call(self._build_search):
+            pass
 
     async def write(self, effects: Sequence[Write], *, ended: bool = False) -> Mapping[str, Tally]:
         """See `Ledger.write`."""
         return await self._call(self._write, effects, ended)
+
+    async def note_cancelled(self) -> None:
+        """See `Ledger.note_cancelled`."""
+        await self._call(self._ask, "note_cancelled", self._run)
 
     async def conclude(self, conclusion: Conclusion, *, run_id: str | None = None) -> Commit:
         """See `Ledger.conclude`."""
@@ -140,7 +148,16 @@ class SqliteLedger:
                 self._gaps.lease(gap, self._run)
             begun = {"mode": plan.mode, "streams": list(plan.streams), "retries": len(plan.retries)}
             self._event("run.started", begun)
+            declare(
+                self._connection, {batches[name].row: plan.declaration.streams[name].searchable for name in batches}
+            )
+        self._searched = [batch.row for batch in batches.values()]
         self._writer = Writer(self._connection, self._run, batches, self._blobs)
+
+    def _build_search(self) -> bool:
+        """Index a part of what older runs stored; the database is free for others between two parts."""
+        with transaction(self._connection):
+            return build(self._connection, self._searched)
 
     def _known_instance(self) -> int:
         known = (self._name.connector_id, self._name.name, self._name.connector, self._name.distinct)

@@ -96,6 +96,9 @@ ON CONFLICT (run, stream) DO UPDATE SET
 -- name: note_connector_ended
 UPDATE runs SET connector_ended = 1 WHERE id = ?1;
 
+-- name: note_cancelled
+UPDATE runs SET cancel_requested = 1 WHERE id = ?1;
+
 -- name: commit_checkpoint
 INSERT INTO checkpoints (instance, namespace, stream, cursor, run, committed_at)
 SELECT ?1, ?2, ?3, cursor, ?4, ?5 FROM staged WHERE run = ?4 AND stream = ?3
@@ -328,3 +331,65 @@ UPDATE runs SET undone_by = ?2 WHERE id = ?1;
 
 -- name: run_named
 SELECT run_id FROM runs WHERE id = ?1;
+
+-- name: search_fields_of
+SELECT fields FROM search_streams WHERE stream = ?1;
+
+-- name: search_built_to
+SELECT built_to FROM search_streams WHERE stream = ?1;
+
+-- name: declare_search
+INSERT INTO search_streams (stream, fields, built_to) VALUES (?1, ?2, 0)
+ON CONFLICT (stream) DO UPDATE SET fields = excluded.fields, built_to = 0;
+
+-- name: versions_to_index
+SELECT seq, live, CASE WHEN live THEN data END FROM (
+    SELECT v.seq, v.data, v.seq = (SELECT r.version FROM records AS r WHERE r.stream = v.stream AND r.key = v.key) AS live
+    FROM versions AS v WHERE v.stream = ?1 AND v.seq > ?2 ORDER BY v.seq LIMIT ?3
+);
+
+-- name: note_search_built
+UPDATE search_streams SET built_to = ?2 WHERE stream = ?1;
+
+-- name: forget_search
+-- A stream that has been gone through and declares nothing more to search.
+DELETE FROM search_streams WHERE stream = ?1 AND fields = '[]' AND built_to IS NULL;
+
+-- name: drop_from_search
+DELETE FROM search WHERE rowid = ?1;
+
+-- name: add_to_search
+INSERT INTO search (rowid, c0, c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12, c13, c14, c15)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17);
+
+-- name: search
+-- The best of the newest matches, and how many were ranked. The index goes by itself from the newest to the oldest.
+WITH found AS MATERIALIZED (
+    SELECT search.rowid AS seq, bm25(search) AS score FROM search
+    WHERE search MATCH ?1
+        AND (?2 IS NULL OR EXISTS (
+            SELECT 1 FROM versions AS v WHERE v.seq = search.rowid AND v.stream IN (SELECT value FROM json_each(?2))
+        ))
+    ORDER BY search.rowid DESC LIMIT ?3 + 1
+)
+SELECT f.score, f.seq, i.connector || '/' || i.name, s.name, v.key, v.emitted_at, v.data, x.fields,
+    (SELECT count(*) FROM found)
+FROM (
+    SELECT score, seq FROM found WHERE ?4 IS NULL OR score > ?4 OR (score = ?4 AND seq < ?5)
+    ORDER BY score, seq DESC LIMIT ?6
+) AS f
+INNER JOIN versions AS v ON v.seq = f.seq
+INNER JOIN streams AS s ON s.id = v.stream
+INNER JOIN instances AS i ON i.id = s.instance
+INNER JOIN search_streams AS x ON x.stream = v.stream
+ORDER BY f.score, f.seq DESC;
+
+-- name: searches_building
+SELECT count(*) FROM search_streams
+WHERE built_to IS NOT NULL AND (?1 IS NULL OR stream IN (SELECT value FROM json_each(?1)));
+
+-- name: searched_streams
+SELECT s.id FROM streams AS s
+INNER JOIN instances AS i ON i.id = s.instance
+INNER JOIN search_streams AS x ON x.stream = s.id
+WHERE (?1 IS NULL OR i.connector || '/' || i.name = ?1) AND (?2 IS NULL OR s.name = ?2);

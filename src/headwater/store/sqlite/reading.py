@@ -7,7 +7,7 @@ has `items` and, where there is more, `next_cursor`.
 import base64
 import binascii
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import apsw
@@ -141,6 +141,25 @@ class Reader:
         if not rows or rows[0]["data"] is None:
             raise refuse("not_found", "There is no record with this key.", command="headwater streams list")
         return {**_record(rows[0], instance, stream), "run_id": rows[0]["run_id"]}
+
+    def search(self, typed: str, instance: str | None, stream: str | None, limit: int, cursor: str | None) -> Row:
+        """Return a page of the records that hold every word that was typed, the best first.
+
+        `complete` is false where only the newest of too many matches were ranked, or records are not indexed yet.
+        """
+        from headwater.store.sqlite.searching import after, expression, place, search
+
+        match, within = expression(typed), None
+        if (instance, stream) != (None, None):
+            if not self._rows("list_streams", instance, stream):
+                raise refuse("not_found", "There is no such stream.", command="headwater streams list")
+            within = [row["id"] for row in self._rows("searched_streams", instance, stream)]
+        found = search(self._connection, match, within, limit, after(cursor, match))
+        page: Row = {"items": [asdict(hit) for hit in found.hits], "complete": found.complete}
+        page["searched"] = len(self._rows("searched_streams", instance, stream))
+        if found.last is not None:
+            page["next_cursor"] = place(found.last, match)
+        return page
 
     def history(self, instance: str, stream: str, key: str, limit: int) -> list[Row]:
         """Return every version of one record, newest first; a delete has no data."""

@@ -1,0 +1,105 @@
+"""One question and one answer over a Unix socket, between processes of the same user.
+
+The peer's user is taken from the kernel, not from what it says. Nothing of a question is kept, so a secret may
+go this way. A socket is reached through its folder's descriptor, because a socket's path has room for some 100 bytes
+and a state directory may be deeper.
+"""
+
+import asyncio
+import os
+import socket
+import struct
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from headwater import limits
+
+Message = Mapping[str, Any]
+Handler = Callable[[Message], Awaitable[Message]]
+
+
+@asynccontextmanager
+async def serving(path: Path, handler: Handler) -> AsyncIterator[None]:
+    """Answer questions at `path` for as long as the context is open; the socket is gone after it.
+
+    `handler` takes a question and returns the answer. A peer of another user, a question that is too large or
+    no JSON object, and one that does not come in time are dropped.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    with _reached(path) as name, _private():
+        listener.bind(name)
+
+    async def answering(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await _answer(reader, writer, handler)
+
+    server = await asyncio.start_unix_server(answering, sock=listener, limit=limits.LINK_BYTES)
+    try:
+        yield
+    finally:
+        server.close()
+        path.unlink(missing_ok=True)
+
+
+async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, handler: Handler) -> None:
+    try:
+        if _peer(writer.get_extra_info("socket")) != os.geteuid():
+            return
+        async with asyncio.timeout(limits.LINK_SECONDS):
+            question = msgspec.json.decode(await reader.readuntil(b"\n"), type=dict[str, Any])
+            writer.write(msgspec.json.encode(await handler(question)) + b"\n")
+            await writer.drain()
+    except (OSError, TimeoutError, msgspec.DecodeError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+        pass
+    finally:
+        writer.close()
+
+
+def ask(path: Path, question: Message) -> dict[str, Any] | None:
+    """Put a question to whoever serves `path` and return the answer; None where nobody does any more."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link, _reached(path) as name:
+        link.settimeout(limits.LINK_SECONDS)
+        try:
+            link.connect(name)
+            if _peer(link) != os.geteuid():
+                return None
+            link.sendall(msgspec.json.encode(question) + b"\n")
+            with link.makefile("rb") as answers:
+                return msgspec.json.decode(answers.readline(limits.LINK_BYTES), type=dict[str, Any])
+        except (OSError, msgspec.DecodeError):
+            return None
+
+
+@contextmanager
+def _private() -> Iterator[None]:
+    """Make what is made in here its owner's alone."""
+    before = os.umask(0o177)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+@contextmanager
+def _reached(path: Path) -> Iterator[str]:
+    """Yield a short name of a socket, where the system has one."""
+    if not Path("/proc/self/fd").is_dir():
+        yield str(path)
+        return
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield f"/proc/self/fd/{folder}/{path.name}"
+    finally:
+        os.close(folder)
+
+
+def _peer(link: socket.socket) -> int:
+    """Return the user on the other side, as the kernel knows it; -1 where it does not say."""
+    if hasattr(socket, "SO_PEERCRED"):
+        _, user, _ = struct.unpack("3i", link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))
+        return int(user)
+    return -1

@@ -1,0 +1,103 @@
+"""One question, one answer, between processes of one user; whatever else comes is dropped."""
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from headwater import limits
+from headwater.link.unix import ask, serving
+
+OTHER = """
+import socket, sys
+link = socket.socket(socket.AF_UNIX)
+link.connect(sys.argv[1])
+try:
+    link.sendall(b"{}\\n")
+    print(link.recv(99))
+except (ConnectionResetError, BrokenPipeError):
+    print("dropped")
+"""
+
+
+def served(path, use, answer=None):
+    """Serve an echo at a path while a blocking function runs; return its result."""
+
+    async def handler(message):
+        return {"told": message} if answer is None else answer
+
+    async def going():
+        async with serving(path, handler):
+            return await asyncio.to_thread(use)
+
+    return asyncio.run(going())
+
+
+def test_a_question_gets_its_answer(tmp_path):
+    """As it was asked, once for each."""
+    path = tmp_path / "s.sock"
+    assert served(path, lambda: [ask(path, {"n": n}) for n in range(3)]) == [{"told": {"n": n}} for n in range(3)]
+
+
+def test_the_socket_is_its_owners_alone_and_goes_with_the_server(tmp_path):
+    """Nobody else may even connect."""
+    path = tmp_path / "made" / "s.sock"
+    modes = served(path, lambda: (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777))
+    assert modes == (0o600, 0o700)
+    assert not path.exists()
+    assert ask(path, {}) is None
+
+
+def test_a_path_may_be_longer_than_a_sockets_name(tmp_path):
+    """It is reached through its folder."""
+    path = tmp_path / ("d" * 120) / "s.sock"
+    assert served(path, lambda: ask(path, {"a": 1})) == {"told": {"a": 1}}
+
+
+@pytest.mark.parametrize("line", [b"[1]\n", b"no json\n", b"{}", b"x" * (limits.LINK_BYTES + 10) + b"\n"])
+def test_what_is_no_question_is_dropped_and_the_next_one_answered(tmp_path, line):
+    """A program that speaks otherwise gets nothing, and holds nobody up."""
+    path = tmp_path / "s.sock"
+
+    def use():
+        with socket.socket(socket.AF_UNIX) as link:
+            link.connect(str(path))
+            try:
+                link.sendall(line)
+                link.shutdown(socket.SHUT_WR)
+                nothing = link.recv(99)
+            except (ConnectionResetError, BrokenPipeError):
+                nothing = b""
+        return nothing, ask(path, {"a": 1})
+
+    assert served(path, use) == (b"", {"told": {"a": 1}})
+
+
+def test_somebody_who_asks_nothing_holds_nobody_up(tmp_path):
+    """Questions are answered beside one that does not come."""
+    path = tmp_path / "s.sock"
+
+    def use():
+        with socket.socket(socket.AF_UNIX) as silent:
+            silent.connect(str(path))
+            return ask(path, {"a": 1})
+
+    assert served(path, use) == {"told": {"a": 1}}
+
+
+@pytest.mark.skipif(os.geteuid() != 0 and "CI" not in os.environ, reason="only root can be somebody else")
+def test_nobody_else_on_the_machine_is_answered(tmp_path_factory):
+    """The kernel says who asks: another user gets nothing, even where the modes would let everybody in."""
+    path = tmp_path_factory.mktemp("open") / "s.sock"
+
+    def use():
+        for folder in (path.parent, path.parent.parent, path.parent.parent.parent):
+            folder.chmod(0o755)
+        path.chmod(0o777)
+        words = ["setpriv", "--reuid", "65534", "--clear-groups", sys.executable, "-c", OTHER, str(path)]
+        return subprocess.run(words, capture_output=True, text=True, timeout=30).stdout.strip()
+
+    assert served(path, use) in ("dropped", "b''")

@@ -19,6 +19,7 @@ COLUMNS = {
     "rejected": "rejected",
     "started_at": "started at",
 }
+SHOWN = ("run_id", "instance", "mode", "status", "cause", "message", "started_at", "ended_at", "namespace", "undone_by")
 STATUSES = click.Choice(["running", "succeeded", "failed", "cancelled", "abandoned"])
 
 
@@ -46,8 +47,7 @@ def show(cli: Cli, run: str) -> None:
     """Show one run as it is kept; the newest one without RUN. Exit status: 0, or 1 where there is no such run."""
     with cli.host.reading() as reader:
         row = reader.run(run)
-    single = ("run_id", "instance", "mode", "status", "cause", "message", "started_at", "ended_at", "namespace")
-    cli.output.result(row, lambda: pairs({name: row[name] for name in single}))
+    cli.output.result(row, lambda: pairs({name: row[name] for name in SHOWN}))
 
 
 @runs.command()
@@ -129,7 +129,9 @@ def _cursors(checkpoints: Mapping[str, Any]) -> Iterable[str]:
         yield f"Cursor of {held['stream']}: withheld ({held['reason']}). {plain(held['message'])}"
         for key in held.get("keys", []):
             yield f"    {clip(key, 100)}"
-    if not any(checkpoints.values()):
+    for row in checkpoints["covered"]:
+        yield f"{row['stream']} rides on the cursor of {row['by']}: {row['status'].replace('_', ' ')}."
+    if not checkpoints["committed"] and not checkpoints["withheld"]:
         yield "No cursor was sent."
 
 
@@ -141,7 +143,7 @@ def _details(run: Mapping[str, Any]) -> Iterable[str]:
     for kind, count in run["facts"].get("extensions", {}).items():
         yield f"Not of the protocol, but of the connector's compatibility: {count:,} {kind}."
     for stream, counts in run["facts"].get("evidence", {}).items():
-        yield f"Evidence of {stream}: " + ", ".join(f"{count:,} {name}" for name, count in counts.items())
+        yield f"{stream} by its own count: {_evidence(counts)}"
     if run["healed"]:
         yield f"Gaps that healed, because their record came: {run['healed']:,}"
     if run["gaps"]:
@@ -151,7 +153,22 @@ def _details(run: Mapping[str, Any]) -> Iterable[str]:
             for gap in run["gaps"][:20]
         )
     for skip in run["facts"].get("skips", [])[:20]:
-        yield f"Skipped {plain(skip['stream'] or 'something')}: {clip(skip['message'] or skip['reason'], 120)}"
+        stream = plain(skip["stream"] or "something")
+        if (page := skip["continuation"]) is not None:
+            bounds = f"{clip(page['slice_start'], 40)} to {clip(page['slice_end'], 40)}"
+            counts = f"{page['covered']:,} of {page['considered']:,}"
+            yield f"{stream} from {bounds}: {counts} covered. What lies outside is not claimed; more remains."
+        else:
+            yield f"Skipped {stream}: {clip(skip['message'] or skip['reason'], 120)}"
+
+
+def _evidence(counts: Mapping[str, int]) -> str:
+    """Say what a stream's evidence covers, and never more (CP-631, CP-632)."""
+    covered, missing = counts["emitted"] + counts["unchanged"], counts["gapped"] + counts["unaccounted"]
+    if not missing:
+        return f"{covered:,} of {counts['considered']:,} covered."
+    parts = f"{counts['gapped']:,} gapped, {counts['unaccounted']:,} unaccounted"
+    return f"{covered:,} of {counts['considered']:,} covered, {parts}: not complete."
 
 
 def _words(run: Mapping[str, Any]) -> Iterable[str]:

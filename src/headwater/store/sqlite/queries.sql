@@ -158,8 +158,8 @@ ORDER BY r.id DESC LIMIT ?4;
 
 -- name: find_run
 SELECT r.id AS position, r.run_id, i.connector || '/' || i.name AS instance, i.connector_id, r.mode, r.status, r.cause,
-    r.message, r.started_at, r.ended_at, r.namespace, r.facts, r.stderr_tail
-FROM runs AS r INNER JOIN instances AS i ON i.id = r.instance
+    r.message, r.started_at, r.ended_at, r.namespace, r.facts, r.stderr_tail, r.graph, u.run_id AS undone_by
+FROM runs AS r LEFT JOIN runs AS u ON u.id = r.undone_by INNER JOIN instances AS i ON i.id = r.instance
 WHERE (?1 = 'last' OR r.run_id = ?1) AND (?2 IS NULL OR i.connector || '/' || i.name = ?2)
 ORDER BY r.id DESC LIMIT 1;
 
@@ -167,7 +167,7 @@ ORDER BY r.id DESC LIMIT 1;
 -- Whole runs of an instance in its own name, whoever started them. GLOB finds a name that was made distinct.
 SELECT r.started_at, r.ended_at, r.status FROM runs AS r INNER JOIN instances AS i ON i.id = r.instance
 WHERE i.connector_id = ?1 AND i.name = ?3 AND (i.connector = ?2 OR i.connector GLOB ?2 || '-??????')
-    AND r.namespace = 'global'
+    AND r.namespace = 'global' AND r.mode <> 'undo'
     AND NOT EXISTS (
         SELECT 1 FROM json_each(?4) WHERE value NOT IN (SELECT stream FROM run_streams WHERE run = r.id)
     )

@@ -66,6 +66,7 @@ class Reader:
         run["checkpoints"] = {
             "committed": [row["stream"] for row in decisions if row["committed"]],
             "withheld": [_withheld(row) for row in decisions if not row["committed"]],
+            "covered": list(_covered(run.pop("graph"), run["streams"], decisions)),
         }
         run["healed"] = int(self._connection.execute(self._sql["gaps_healed_by"], (position,)).get)
         run["gaps"] = [_flagged(row) for row in self._rows("gaps_of_run", position, limits.PAGE_MAX)]
@@ -259,6 +260,16 @@ def _past_run(row: Row) -> "PastRun":
 def _withheld(row: Row) -> Row:
     held = {"stream": row["stream"], "reason": row["reason"], "message": row["message"]}
     return {**held, "keys": msgspec.json.decode(row["keys"])} if row["keys"] else held
+
+
+def _covered(graph: str, streams: Sequence[Row], decisions: Sequence[Row]) -> Iterator[Row]:
+    """Yield how each stream without a cursor of its own stands: as the cursor does that covers it (CP-416)."""
+    fates = {row["stream"]: "committed" if row["committed"] else "withheld" for row in decisions}
+    edges: dict[str, tuple[str | None, list[str]]] = msgspec.json.decode(graph)
+    for stream in (row["stream"] for row in streams):
+        rides_on, parents = edges.get(stream, (None, []))
+        for parent in [rides_on] if rides_on is not None else parents:
+            yield {"stream": stream, "by": parent, "status": fates.get(parent, "not_sent")}
 
 
 def _flagged(row: Row) -> Row:

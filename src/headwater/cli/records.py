@@ -11,6 +11,7 @@ import click
 import msgspec
 
 from headwater.cli.output import clip, pairs, plain, table
+from headwater.cli.searching import search
 from headwater.cli.session import Cli, page_options, pass_cli
 from headwater.errors import refuse
 
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
 
 @click.group()
 def records() -> None:
-    """Look at records: list, get, history, export."""
+    """Look at records: list, search, get, history, export."""
+
+
+records.add_command(search)
 
 
 def filter_options(command: Callable[..., Any]) -> Callable[..., Any]:

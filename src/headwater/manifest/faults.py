@@ -45,11 +45,12 @@ class Reader:
     @contextmanager
     def at(self, *parts: str | int) -> Iterator[None]:
         """Read below a member or an index."""
+        depth = len(self._path)
         self._path += [escaped(part) for part in parts]
         try:
             yield
         finally:
-            del self._path[-len(parts) :]
+            del self._path[depth:]
 
     @property
     def pointer(self) -> str:

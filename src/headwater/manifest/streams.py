@@ -134,6 +134,8 @@ class StreamReader:
             with reader.at("search"):
                 searchable = reader.names(search, "lexical_fields") or ()
                 with reader.at("lexical_fields"):
+                    if len(searchable) > limits.SEARCH_FIELDS:
+                        reader.fault("size", f"has more than {limits.SEARCH_FIELDS} entries")
                     for name in searchable:
                         self._check(name)
                         if not self._may_hold(name, {"string"}):

@@ -5,7 +5,7 @@ record is written once, to `versions`, in the order it came; `records` only poin
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import apsw
 
@@ -14,6 +14,7 @@ from headwater.collect.effects import Keep, Receipt
 from headwater.events import Tally
 from headwater.store.blobs import BlobFolder
 from headwater.store.sqlite.database import queries
+from headwater.store.sqlite.search_index import SearchIndex
 
 # How a key's current version differs from what came, as the query `current_version` says it.
 OTHER, SAME, DELETED, ABSENT = 0, 1, 2, 3
@@ -69,6 +70,7 @@ class Writer:
         self._run = run
         self._streams = streams
         self._blobs = blobs
+        self._index = SearchIndex(connection, (stream.row for stream in streams.values()))
 
     def store(self, keeps: Sequence[Keep], tallies: dict[str, Tally]) -> list[Receipt]:
         """Store records in order and count them into the tallies; return those the store refuses."""
@@ -77,10 +79,11 @@ class Writer:
         for stream in self._streams.values():
             stream.written, stream.live = {}, 0
         receipts: list[Receipt] = []
-        versions: list[tuple[object, ...]] = []
+        versions: list[tuple[Any, ...]] = []
         counts = {name: [0, 0, 0] for name in {keep.stream for keep in keeps}}
         self._compare(keeps, versions, counts, receipts)
         self._executemany(self._add, versions)
+        self._index.follow(versions)
         for stream in self._streams.values():
             if stream.written:
                 rows = ((stream.row, key, current.seq) for key, current in stream.written.items())
@@ -93,7 +96,7 @@ class Writer:
     def _compare(
         self,
         keeps: Sequence[Keep],
-        versions: list[tuple[object, ...]],
+        versions: list[tuple[Any, ...]],
         counts: Mapping[str, list[int]],
         receipts: list[Receipt],
     ) -> None:

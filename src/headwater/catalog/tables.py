@@ -26,14 +26,17 @@ def with_members(text: str, table: Path, members: Mapping[str, Any]) -> str:
 
 
 def without_table(text: str, table: Path) -> str:
-    """Return the text without a table. Raise ValueError as `with_members` does."""
+    """Return the text without a table; the one above it stays, if need be empty. Raise as `with_members` does."""
     wanted = deepcopy(tomllib.loads(text))
     _descend(wanted, table[:-1]).pop(table[-1], None)
     lines = _lines(text)
     start, end = _section(lines, table)
     if start > 0 and start < end and not lines[start - 1].strip():
         start -= 1  # the empty line that set it off
-    return _checked("".join([*lines[:start], *lines[end:]]), wanted)
+    without = "".join([*lines[:start], *lines[end:]])
+    if tomllib.loads(without) != wanted:
+        without = "".join([*lines[:start], _header(text, lines[:start], table[:-1]), *lines[end:]])
+    return _checked(without, wanted)
 
 
 def _lines(text: str) -> list[str]:

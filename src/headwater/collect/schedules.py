@@ -89,24 +89,21 @@ class Due:
 def next_due(instance: str, schedule: Schedule, past: Sequence[PastRun], now: datetime) -> Due | None:
     """Return what is due next, now or later; None for a schedule that is paused or has no occurrence any more.
 
-    `past` is newest first. A run that starts in the future, by a clock that was wrong, counts up to a day ahead:
-    so a clock that is put back runs nothing twice, and one that was years ahead blocks nothing.
+    `past` is newest first. Times in the future come of a clock that was wrong. They are believed up to a bound: so
+    a clock that is put back runs nothing twice, and one that was years ahead blocks nothing.
     """
     if schedule.paused:
         return None
-    horizon = now + timedelta(seconds=limits.SCHEDULE_CLOCK_SECONDS)
-    since = schedule.since if schedule.since <= horizon else EPOCH
-    known = [run for run in past if run.started_at <= horizon]
-    success = next((run.started_at for run in known if run.succeeded), None)
-    occurrence = _occurrence(schedule.rhythm, since, success)
+    since = schedule.since if _is_believed(schedule.since, now, limits.SCHEDULE_CLOCK_SECONDS) else EPOCH
+    occurrence = _occurrence(schedule.rhythm, since, past, now)
     if occurrence is None:
         return None
     at = occurrence + timedelta(seconds=jitter(instance, occurrence, schedule.jitter_seconds))
-    failed = list(takewhile(lambda run: not run.succeeded and run.started_at >= since, known))
+    failed = list(takewhile(lambda run: not run.succeeded and run.started_at >= since, past))
     if failed:
-        ended = failed[0].ended_at
-        last = failed[0].started_at if ended is None or ended > horizon else ended
-        at = max(at, last + timedelta(seconds=back_off(len(failed))))
+        wait, last = back_off(len(failed)), failed[0].ended_at or failed[0].started_at
+        if _is_believed(last, now, wait):
+            at = max(at, last + timedelta(seconds=wait))
     return Due(occurrence, at, len(failed))
 
 
@@ -123,11 +120,19 @@ def back_off(failures: int) -> float:
     return min(limits.SCHEDULE_RETRY_SECONDS * 2.0 ** min(failures - 1, 32), limits.SCHEDULE_RETRY_MAX_SECONDS)
 
 
-def _occurrence(rhythm: Cron | Every, since: datetime, success: datetime | None) -> datetime | None:
+def _occurrence(rhythm: Cron | Every, since: datetime, past: Sequence[PastRun], now: datetime) -> datetime | None:
     """Return the first occurrence that no success served. The first of `Every` is at once."""
+    successes = [run.started_at for run in past if run.succeeded]
     if isinstance(rhythm, Cron):
-        return rhythm.after(since if success is None else max(success, since))
-    return since if success is None else success + timedelta(seconds=rhythm.seconds)
+        served = [start for start in successes if _is_believed(start, now, limits.SCHEDULE_CLOCK_SECONDS)]
+        return rhythm.after(max([since, *served]))
+    last = next((start for start in successes if _is_believed(start, now, rhythm.seconds)), None)
+    return since if last is None else last + timedelta(seconds=rhythm.seconds)
+
+
+def _is_believed(moment: datetime, now: datetime, ahead_seconds: float) -> bool:
+    """Whether a moment is past, or not further ahead than some seconds."""
+    return moment <= now + timedelta(seconds=ahead_seconds)
 
 
 def _on_the_wall(naive: datetime, zone: tzinfo) -> datetime:

@@ -1,6 +1,7 @@
 """The instances of `collect.toml`: private, whole, and edited without touching another byte."""
 
 import os
+from dataclasses import replace
 
 import pytest
 
@@ -26,6 +27,72 @@ def test_adding_keeps_every_other_byte(tmp_path):
     Instances(path).add(Instance("c/d", {"y": 2}))
     assert path.read_text().startswith(before)
     assert set(Instances(path).all()) == {"a/b", "c/d"}
+
+
+def test_what_was_set_again_changes_its_line_and_no_other(tmp_path):
+    """A new value stands in the place of the old one; the schedule and the words around it stay."""
+    path = tmp_path / "collect.toml"
+    text = """format = "headwater-collect/1"
+[instances."a/b".options]  # hand-made
+x   =  1  # one
+y = [
+    "p",
+    "q",
+]
+
+[instances."a/b".schedule]
+every = "6h"
+
+# the others
+[instances."c/d".options]
+"""
+    path.write_text(text)
+    path.chmod(0o600)
+    instances = Instances(path)
+    instances.add(replace(instances.find("a/b"), options={"x": 1, "y": ["p", "q"], "z": 3}))
+    assert path.read_text() == text.replace("]\n\n[", "]\nz = 3\n\n[")
+    instances.add(replace(instances.find("a/b"), options={"x": 2, "y": ["p", "q"], "z": 3}))
+    assert path.read_text() == text.replace("]\n\n[", "]\nz = 3\n\n[").replace("x   =  1  #", "x   =  2  #")
+    assert instances.find("a/b").schedule == {"every": "6h"}
+
+
+def test_a_schedule_is_set_and_removed_without_a_trace(tmp_path):
+    """Setting one and taking it away leaves the bytes that were there."""
+    path = tmp_path / "collect.toml"
+    instances = Instances(path)
+    instances.add(Instance("a/b", {"x": 1}))
+    instances.add(Instance("c/d", {"y": 2}))
+    before = path.read_bytes()
+    instances.set_schedule("a/b", {"every": "6h", "jitter": "5m"})
+    assert instances.find("a/b") == Instance("a/b", {"x": 1}, schedule={"every": "6h", "jitter": "5m"})
+    instances.set_schedule("a/b", {"every": "1h"})
+    assert instances.find("a/b").schedule == {"every": "1h"}
+    instances.remove_schedule("a/b")
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["no/such", "a"])
+def test_a_schedule_is_of_an_instance_that_there_is(tmp_path, name):
+    """Nothing is made up for a name that was mistyped."""
+    instances = Instances(tmp_path / "collect.toml")
+    with pytest.raises(HeadwaterError):
+        instances.set_schedule(name, {"every": "6h"})
+    assert not (tmp_path / "collect.toml").exists()
+
+
+@pytest.mark.clause("CLI-901")
+def test_an_instance_in_one_line_is_left_to_its_writer(tmp_path):
+    """What cannot be edited in place is refused, and not written anew."""
+    path = tmp_path / "collect.toml"
+    text = 'format = "headwater-collect/1"\n[instances]\n"a/b" = {options = {x = 1}} # mine\n'
+    path.write_text(text)
+    path.chmod(0o600)
+    with pytest.raises(HeadwaterError) as raised:
+        Instances(path).set_schedule("a/b", {"every": "6h"})
+    assert raised.value.code == "invalid_configuration"
+    assert path.read_text() == text
+    Instances(path).add(Instance("c/d"))
+    assert path.read_text().startswith(text)
 
 
 def test_the_file_is_made_for_its_owner_only(tmp_path):
@@ -56,6 +123,7 @@ def test_a_file_that_others_can_read_is_refused(tmp_path, mode):
         'format = "headwater-collect/1"\n[instances."no-slash"]\n',
         'format = "headwater-collect/1"\n[instances."a/b"]\nunknown = 1\n',
         'format = "headwater-collect/1"\n[instances."a/b"]\nstreams = "commits"\n',
+        'format = "headwater-collect/1"\n[instances."a/b"]\nschedule = "6h"\n',
         'format = "headwater-collect/1"\ninstances = 3\n',
     ],
 )

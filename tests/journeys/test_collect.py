@@ -71,7 +71,7 @@ def test_a_full_refresh_starts_from_nothing(headwater):
 def test_bindings_are_announced_by_empty_objects(headwater):
     """What the manifest asks for and this host has is announced; what it has not and may lack is left out."""
     wanted = {name: {"required": True} for name in ("network", "filesystem", "loopback_listen", "interactive")}
-    bindings = {**wanted, "browser_profile": {"required": False}}
+    bindings = {**wanted, "example.com/gpu": {"required": False}}
     manifest = headwater.manifest(runtime_requirements={"bindings": bindings})
     answers = headwater.place / "answers.json"
     answers.write_text('{"answers":[]}')
@@ -82,9 +82,12 @@ def test_bindings_are_announced_by_empty_objects(headwater):
 
 
 @pytest.mark.clause("CP-050", "CP-057", "CLI-002", "CLI-007", "CLI-034")
-@pytest.mark.parametrize("binding", ["browser_automation", "interactive"])
-def test_a_binding_that_is_missing_is_named_before_anything_starts(headwater, binding):
+@pytest.mark.parametrize("binding", ["browser_automation", "example.com/gpu", "interactive"])
+def test_a_binding_that_is_missing_is_named_before_anything_starts(headwater, binding, monkeypatch):
     """A connector that cannot work here is not started. Nobody at the terminal means no `interactive`."""
+    (headwater.place / "bin").mkdir()
+    (headwater.place / "bin" / "touch").symlink_to("/bin/touch")
+    monkeypatch.setenv("PATH", str(headwater.place / "bin"))  # a machine without a browser
     manifest = headwater.manifest(runtime_requirements={"bindings": {binding: {"required": True}}})
     touched = headwater.place / "touched"
     answer = headwater.collect("touches.sh", words=[str(touched)], manifest=manifest)

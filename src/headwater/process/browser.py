@@ -1,0 +1,196 @@
+"""A Chromium for one run: without a window, on loopback, in a profile that its instance keeps.
+
+The binding `browser_automation` is its DevTools address (Chrome DevTools Protocol, WebSocket); `browser_profile` is
+the profile's folder. Chromium reads the pipe on its stdin as a second DevTools client, and leaves when that ends: so
+it goes with the host however the host goes, and has written its cookies when it was asked to.
+"""
+
+import asyncio
+import json
+import os
+import shutil
+import socket
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any, Final
+
+from headwater import limits
+from headwater.errors import HeadwaterError, refuse
+from headwater.process.child import Child
+from headwater.process.environment import child_environment
+
+AUTOMATION: Final = "browser_automation"
+PROFILE: Final = "browser_profile"
+_PORT_FILE: Final = "DevToolsActivePort"
+
+PROGRAMS: Final = (
+    "chromium",
+    "chromium-browser",
+    "google-chrome-stable",
+    "google-chrome",
+    "/Applications/Chromium.app/Contents/MacOS/Chromium",
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+)
+
+# Asked of the machine's owner by nobody: hints, the time, offers, casting, translation.
+_OFF: Final = (
+    "AimEnabled",
+    "AimServerEligibilityEnabled",
+    "AutofillServerCommunication",
+    "DialMediaRouteProvider",
+    "MediaRouter",
+    "NetworkTimeServiceQuerying",
+    "OptimizationGuideModelDownloading",
+    "OptimizationHints",
+    "OptimizationTargetPrediction",
+    "PreconnectToSearch",
+    "PreconnectToSearchDesktop",
+    "Translate",
+)
+# A port that Chromium never connects to, for what it has no other way to leave alone.
+_NOWHERE: Final = "https://127.0.0.1:1"
+
+# No window, an address on loopback at a free port, and nothing done but what it is told.
+_FLAGS: Final = (
+    "--headless=new",
+    "--remote-debugging-port=0",
+    "--remote-debugging-pipe",
+    "--disable-background-networking",
+    "--disable-breakpad",
+    "--disable-component-update",
+    "--disable-default-apps",
+    "--disable-domain-reliability",
+    "--disable-extensions",
+    f"--disable-features={','.join(_OFF)}",
+    "--disable-sync",
+    f"--disk-cache-size={limits.BROWSER_CACHE_BYTES}",
+    f"--gaia-url={_NOWHERE}",
+    f"--gcm-checkin-url={_NOWHERE}",
+    "--metrics-recording-only",
+    "--mute-audio",
+    "--no-default-browser-check",
+    "--no-first-run",
+    "--no-pings",
+    "--no-proxy-server",
+    "--password-store=basic",
+    "--use-mock-keychain",
+)
+
+# The DevTools pipe is read from descriptor 3 and written to 4: nobody asks anything there, its end is what counts.
+_SHELL: Final = 'ulimit -c 0; exec "$@" 3<&0 4>/dev/null </dev/null >/dev/null'
+
+# Chromium keeps the crash reports of itself and its pages below this folder; here they can be kept nowhere.
+_HOME: Final = {"XDG_CONFIG_HOME": os.devnull}
+
+# What is typed into a form stays there: no password is remembered, and no history of fields is kept.
+_PREFERENCES: Final = {
+    "credentials_enable_service": False,
+    "profile": {"password_manager_enabled": False},
+    "autofill": {"profile_enabled": False, "credit_card_enabled": False},
+}
+
+
+def find_browser() -> str | None:
+    """Return the program of the first browser that this machine has, None where it has none."""
+    return next((found for name in PROGRAMS if (found := shutil.which(name))), None)
+
+
+def unsandboxed() -> bool:
+    """Whether a browser runs without its sandbox: Chromium has none for root."""
+    return os.geteuid() == 0
+
+
+@asynccontextmanager
+async def browsing(
+    bindings: Mapping[str, dict[str, Any]], required: frozenset[str], profile: Path
+) -> AsyncIterator[dict[str, dict[str, Any]]]:
+    """Have a run's browser run, and give the bindings their descriptors. Nothing starts unless a binding asks for it.
+
+    `profile` is the instance's folder, made where it is asked for; its instance's lock must be held. Where the browser
+    does not start, raise `binding_unavailable` if it is required, and leave the binding out if it is not (CP-052).
+    """
+    described = dict(bindings)
+    if PROFILE in described:
+        described[PROFILE] = {"profile_path": str(_made(profile))}
+    async with AsyncExitStack() as stack:
+        if AUTOMATION in described:
+            try:
+                address = await stack.enter_async_context(browser(profile))
+                described[AUTOMATION] = {"interface": "cdp", "ws_url": address, "headed_supported": False}
+            except HeadwaterError:
+                if AUTOMATION in required:
+                    raise
+                del described[AUTOMATION]
+        yield described
+
+
+@asynccontextmanager
+async def browser(profile: Path) -> AsyncIterator[str]:
+    """Start a browser, and yield the WebSocket address of its DevTools; end it and all it started afterwards.
+
+    Raise `binding_unavailable` where there is none, it ends, or it gives no address in `limits.BROWSER_START_SECONDS`.
+    """
+    program = find_browser()
+    if program is None:
+        raise _unavailable("This machine has no Chromium.")
+    _prepare(_made(profile))
+    flags = [*_FLAGS, f"--user-data-dir={profile}", *(["--no-sandbox"] if unsandboxed() else [])]
+    words = ["/bin/sh", "-c", _SHELL, "sh", program, *flags, "about:blank"]
+    child = await Child.spawn(words, folder=profile, environment=child_environment(_HOME | {"HOME": str(profile)}))
+    try:
+        yield await _address(child, profile / _PORT_FILE)
+    finally:
+        await child.close_input()
+        await child.wait(limits.STOP_SECONDS)
+        await child.stop()
+
+
+async def _address(child: Child, port_file: Path) -> str:
+    """Wait for the file in which Chromium says where it listens: a port, and a path that cannot be guessed."""
+    try:
+        async with asyncio.timeout(limits.BROWSER_START_SECONDS):
+            while await child.wait(limits.BROWSER_LOOK_SECONDS) is None:
+                with suppress(FileNotFoundError, ValueError):
+                    port, path = port_file.read_text().split()
+                    return f"ws://127.0.0.1:{port}{path}"
+    except TimeoutError:
+        raise _unavailable(f"Chromium did not start within {limits.BROWSER_START_SECONDS:g} seconds.") from None
+    raise _unavailable("Chromium ended before it could be driven.")
+
+
+def _made(profile: Path) -> Path:
+    try:
+        profile.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise _unavailable("The folder for the browser's profile cannot be made.") from error
+    return profile
+
+
+def _prepare(profile: Path) -> None:
+    """Set the profile's preferences, and take away what the last browser may have left.
+
+    That is its address, and a mark that locks other machines out: the profile's one user is this run, and a container
+    has another name each time. Chromium sees by itself that a mark of this machine is an old one.
+    """
+    (profile / _PORT_FILE).unlink(missing_ok=True)
+    mark = profile / "SingletonLock"
+    with suppress(OSError):
+        if not os.readlink(mark).startswith(f"{socket.gethostname()}-"):
+            mark.unlink()
+    default = _made(profile / "Default")
+    (default / "Sessions").touch(mode=0o400)  # a file, so that no folder of tabs and of what was sent in them is made
+    known: dict[str, Any] = {}
+    with suppress(OSError, ValueError):
+        known = json.loads((default / "Preferences").read_bytes())
+    (default / "Preferences").write_text(json.dumps(_merged(known, _PREFERENCES)))
+
+
+def _merged(known: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+    inner = {name: _merged(known.get(name, {}), value) for name, value in wanted.items() if isinstance(value, dict)}
+    return {**known, **wanted, **inner}
+
+
+def _unavailable(message: str) -> HeadwaterError:
+    message = f"{message} The connector needs {AUTOMATION}."
+    return refuse("binding_unavailable", message, safe="The connector was not started.", bindings=[AUTOMATION])

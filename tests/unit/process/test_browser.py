@@ -1,0 +1,246 @@
+"""A browser for one run: the real one of this machine, or a program in its place that fails as browsers do."""
+
+import asyncio
+import json
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import needs
+import pytest
+from websockets.sync.client import connect
+
+from headwater import limits
+from headwater.errors import HeadwaterError
+from headwater.process.browser import AUTOMATION, PROFILE, browsing, find_browser
+
+
+def during(
+    profile: Path, bindings: Any, use: Any = lambda described: described, *, required: Any = (AUTOMATION,)
+) -> Any:
+    """Return what `use` makes of the descriptors while the browser runs."""
+
+    async def going() -> Any:
+        async with browsing(bindings, frozenset(required), profile) as described:
+            return await asyncio.to_thread(use, described)
+
+    return asyncio.run(going())
+
+
+def processes(profile: Path) -> dict[int, int]:
+    """Return a pidfd of each process whose command line or environment names the profile."""
+    found = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            told = (entry / "cmdline").read_bytes() + (entry / "environ").read_bytes()
+            if str(profile).encode() in told and int(entry.name) != os.getpid():
+                found[int(entry.name)] = os.pidfd_open(int(entry.name))
+    return found
+
+
+def gone(found: dict[int, int]) -> bool:
+    """Wait for the end of processes; False where one lives on."""
+    return bool(found) and all(select.select([descriptor], [], [], 10)[0] for descriptor in found.values())
+
+
+def asked(address: str, method: str) -> dict[str, Any]:
+    """Ask the browser one thing over DevTools."""
+    with connect(address, proxy=None) as socket:
+        socket.send(json.dumps({"id": 1, "method": method}))
+        return json.loads(socket.recv(10))["result"]
+
+
+@pytest.fixture
+def instead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Put a script in the place of the browser."""
+
+    def put(script: str) -> Path:
+        folder = tmp_path / "bin"
+        folder.mkdir()
+        (folder / "chromium").write_text(f"#!/bin/sh\n{script}\n")
+        (folder / "chromium").chmod(0o755)
+        monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+        assert find_browser() == str(folder / "chromium")
+        return folder
+
+    return put
+
+
+@needs.browser
+@pytest.mark.clause("CP-054")
+def test_the_descriptor_leads_to_a_browser(tmp_path):
+    """It names the interface, an address that answers, and whether a window could be had."""
+
+    def use(described):
+        running = processes(tmp_path / "profile")
+        return described, asked(described[AUTOMATION]["ws_url"], "Browser.getVersion"), running
+
+    described, version, running = during(tmp_path / "profile", {AUTOMATION: {}, "network": {}}, use)
+    assert described.keys() == {AUTOMATION, "network"}
+    assert described["network"] == {}
+    assert described[AUTOMATION].keys() == {"interface", "ws_url", "headed_supported"}
+    assert described[AUTOMATION]["interface"] == "cdp"
+    assert re.fullmatch(r"ws://127\.0\.0\.1:\d+/devtools/browser/[0-9a-f-]{36}", described[AUTOMATION]["ws_url"])
+    assert described[AUTOMATION]["headed_supported"] is False
+    assert "Chrome" in version["product"]
+    assert gone(running)
+
+
+@needs.browser
+def test_only_this_machine_can_reach_the_browser(tmp_path):
+    """Every port that its processes listen at is one of loopback."""
+
+    def use(_):
+        names = {
+            os.readlink(descriptor)
+            for number in processes(tmp_path / "profile")
+            for descriptor in Path(f"/proc/{number}/fd").iterdir()
+        }
+        tables = [Path(f"/proc/net/{name}").read_text().splitlines()[1:] for name in ("tcp", "tcp6")]
+        rows = [row.split() for table in tables for row in table]
+        return [row[1] for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in names]
+
+    listening = during(tmp_path / "profile", {AUTOMATION: {}}, use)
+    assert [address.split(":")[0] for address in listening] == ["0100007F"]
+
+
+@pytest.mark.clause("CP-055")
+def test_a_profile_is_a_folder_of_the_owner_s_that_stays(tmp_path, instead):
+    """It is made where it is asked for, can be entered by its owner only, and no browser starts for it."""
+    started = instead("touch started")
+    profile = tmp_path / "state" / "profile"
+    described = during(profile, {PROFILE: {}})
+    assert described == {PROFILE: {"profile_path": str(profile)}}
+    assert profile.stat().st_mode & 0o777 == 0o700
+    (profile / "cookie").write_text("kept")
+    assert (Path(during(profile, {PROFILE: {}})[PROFILE]["profile_path"]) / "cookie").read_text() == "kept"
+    assert not list(started.glob("started"))
+
+
+def test_nothing_starts_and_nothing_is_made_for_a_run_without_a_browser(tmp_path, instead):
+    """A run that asks for neither binding does not pay for them."""
+    instead(f"touch {tmp_path}/started")
+    assert during(tmp_path / "profile", {"network": {}}) == {"network": {}}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bin"]
+
+
+@pytest.mark.clause("CP-050")
+def test_a_browser_that_ends_at_once_is_named_and_what_it_says_is_not_passed_on(tmp_path, instead):
+    """Where it is required, the run is refused; stderr of a browser may hold addresses."""
+    instead("echo https://portal.example/?token=s3cret >&2; exit 3")
+    with pytest.raises(HeadwaterError) as caught:
+        during(tmp_path / "profile", {AUTOMATION: {}})
+    assert caught.value.code == "binding_unavailable"
+    assert AUTOMATION in caught.value.message
+    assert "s3cret" not in str(vars(caught.value))
+
+
+@pytest.mark.clause("CP-052")
+def test_a_browser_that_is_only_wished_for_is_left_out_where_it_does_not_start(tmp_path, instead):
+    """The run goes on, and START has no such binding."""
+    instead("exit 3")
+    assert during(tmp_path / "profile", {AUTOMATION: {}, "network": {}}, required=()) == {"network": {}}
+
+
+def test_a_browser_has_a_deadline_to_start(tmp_path, instead, monkeypatch):
+    """One that hangs is ended with all that it started."""
+    monkeypatch.setattr(limits, "BROWSER_START_SECONDS", 0.3)
+    monkeypatch.setattr(limits, "STOP_SECONDS", 0.1)
+    instead(f"touch {tmp_path}/started; sleep 600 & sleep 600")
+    with pytest.raises(HeadwaterError, match="did not start within"):
+        during(tmp_path / "profile", {AUTOMATION: {}})
+    assert (tmp_path / "started").exists()
+    left = processes(tmp_path / "profile")
+    assert not left or gone(left)
+
+
+def test_the_address_of_an_earlier_browser_is_not_taken_for_this_one_s(tmp_path, instead):
+    """A file that a killed browser left behind leads nowhere."""
+    instead("exit 3")
+    (tmp_path / "profile").mkdir()
+    (tmp_path / "profile" / "DevToolsActivePort").write_text("9\n/devtools/browser/old")
+    assert during(tmp_path / "profile", {AUTOMATION: {}}, required=()) == {}
+
+
+HOLDS = """
+import asyncio, sys
+from pathlib import Path
+from headwater.process.browser import AUTOMATION, browsing
+
+async def main():
+    async with browsing({AUTOMATION: {}}, frozenset({AUTOMATION}), Path(sys.argv[1])) as described:
+        print("ready", flush=True)
+        await asyncio.sleep(600)
+
+asyncio.run(main())
+"""
+
+
+@needs.browser
+@pytest.mark.parametrize("way", ["by the kernel", "by its pipe"])
+def test_a_browser_goes_when_its_host_is_killed(tmp_path, way):
+    """With `setpriv` at once, and without it as soon as the pipe ends."""
+    path = os.environ["PATH"]
+    if way == "by its pipe":
+        path = str(tmp_path / "bin")
+        Path(path).mkdir()
+        for name in ("sh", "chromium", "uname", "grep", "mktemp", "ls", "tr", "cut", "dirname", "readlink", "cat"):
+            found = find_browser() if name == "chromium" else f"/bin/{name}"
+            if found and Path(found).exists():
+                (Path(path) / name).symlink_to(found)
+    words = [sys.executable, "-c", HOLDS, str(tmp_path / "profile")]
+    host = subprocess.Popen(words, stdout=subprocess.PIPE, env={"PATH": path, "HOME": str(tmp_path)})
+    try:
+        assert host.stdout is not None
+        assert host.stdout.readline() == b"ready\n"
+        running = {pid: fd for pid, fd in processes(tmp_path / "profile").items() if pid != host.pid}
+        assert len(running) > 1
+    finally:
+        host.kill()
+        host.communicate()
+    assert gone(running)
+
+
+@needs.browser
+def test_a_browser_that_crashes_leaves_no_memory_behind(tmp_path):
+    """Neither a core file nor a crash report: they would hold what was typed."""
+    profile = tmp_path / "profile"
+
+    def use(described):
+        running = processes(profile)
+        (main,) = (pid for pid in running if os.getpgid(pid) == pid)
+        assert re.search(r"Max core file size +0 +0 ", Path(f"/proc/{main}/limits").read_text())
+        os.kill(main, signal.SIGSEGV)
+        assert gone(running)
+
+    during(profile, {AUTOMATION: {}}, use)
+    left = [path.name for path in tmp_path.rglob("*")]
+    assert "Local State" in left
+    assert [name for name in left if name.endswith(".dmp") or name.startswith("core") or "Crash" in name] == []
+
+
+@needs.browser
+def test_a_profile_that_came_from_another_machine_opens(tmp_path):
+    """A killed browser's mark names the machine, and a container has another name each time."""
+    profile = tmp_path / "profile"
+    profile.mkdir()
+    (profile / "SingletonLock").symlink_to("another-machine-1")
+    assert AUTOMATION in during(profile, {AUTOMATION: {}})
+
+
+@needs.browser
+def test_what_a_profile_prefers_is_kept_beside_what_it_must(tmp_path):
+    """Forms are not remembered, whatever was set before; anything else stays."""
+    path = tmp_path / "profile" / "Default" / "Preferences"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps({"autofill": {"profile_enabled": True}, "intl": {"accept_languages": "cy"}}))
+    during(tmp_path / "profile", {AUTOMATION: {}})
+    kept = json.loads(path.read_text())
+    assert (kept["autofill"]["profile_enabled"], kept["credentials_enable_service"]) == (False, False)
+    assert kept["intl"]["accept_languages"] == "cy"

@@ -18,6 +18,7 @@ from headwater.collect.verdict import Exit, Verdict
 from headwater.events import Tally
 from headwater.store.memory import MemoryLedger
 from headwater.wire.messages import Interaction
+from headwater.wire.questions import secret_texts
 
 Place = tuple[str, str]
 """A record: its stream and its canonical key."""
@@ -109,6 +110,10 @@ class WatchedLedger(MemoryLedger):
         return frozenset(place for place, data in self.records.items() if data is not None)
 
 
+# A shorter text would be found by chance.
+_SECRET_CHARACTERS = 4
+
+
 class Listened:
     """A respondent whose questions are counted and whose answers are remembered, to be looked for."""
 
@@ -122,7 +127,8 @@ class Listened:
         """See `Respondent.answer`. A connector that asks for ever is told so by an error of its run."""
         self.questions += 1
         data = await self._respondent.answer(question) if self._respondent is not None else None
-        if data is not None and (texts := secrets_of(question, data)):
+        found = secret_texts(question, data) if data is not None else set()
+        if texts := {text for text in found if len(text) >= _SECRET_CHARACTERS}:
             self._texts |= texts
             either = "|".join(re.escape(text) for text in sorted(self._texts))
             self._secrets = re.compile(rf"(?<![0-9A-Za-z])(?:{either})(?![0-9A-Za-z])".encode())
@@ -131,25 +137,6 @@ class Listened:
     def is_repeated_in(self, text: bytes) -> bool:
         """Say whether a secret of an answer stands in a text, as a word of its own."""
         return self._secrets is not None and self._secrets.search(text) is not None
-
-
-# A shorter text would be found by chance.
-_SECRET_CHARACTERS = 4
-_SECRET_NAMES = ("password", "passcode", "secret", "token", "otp", "code", "pin")
-
-
-def secrets_of(question: Interaction, data: Mapping[str, Any]) -> set[str]:
-    """Return the texts of an answer that nobody may repeat: a code, a password; a user name is none."""
-    schema = question.schema if isinstance(question.schema, dict) else {}
-    rules = schema.get("properties") if isinstance(schema.get("properties"), dict) else {}
-
-    def is_secret(name: str) -> bool:
-        rule = rules.get(name) if isinstance(rules, dict) else None
-        hidden = isinstance(rule, dict) and rule.get("format") == "password"
-        return question.kind == "otp" or hidden or any(word in name.lower() for word in _SECRET_NAMES)
-
-    texts = {str(value) for name, value in data.items() if isinstance(value, str | int) and is_secret(name)}
-    return {text for text in texts if len(text) >= _SECRET_CHARACTERS}
 
 
 def kind_of(line: bytes) -> str:

@@ -3,6 +3,7 @@
 Connector    reads START, runs one function per stream, and always ends with DONE
 StreamRun    one stream in one run: its cursor, `emit`, `save`, `progress`, `skip`, `details`
 DetailLane   the details of one parent's records, with every key accounted for
+Enumeration  what became of each record of a stream that rides on another one's cursor
 RunContext   what the streams of a run share: options, scope, the owner to `ask`, a place for `blob`s
 Fail         raise it to end the run as failed, with a sentence for the owner
 Declined     the owner did not answer
@@ -20,11 +21,16 @@ Misuse       the connector asked the SDK for something that would break the prof
 
     connector.run()
 
-stdout belongs to the protocol: whatever else the program prints goes to stderr.
+stdout belongs to the protocol, from this import on: whatever else the program prints goes to stderr.
 """
 
+from headwater.sdk.channel import is_connector, take_stdout
 from headwater.sdk.connector import Connector
+from headwater.sdk.lanes import DetailLane, Enumeration
 from headwater.sdk.outcome import Declined, Fail, Misuse
-from headwater.sdk.streams import DetailLane, RunContext, StreamRun
+from headwater.sdk.streams import RunContext, StreamRun
 
-__all__ = ["Connector", "Declined", "DetailLane", "Fail", "Misuse", "RunContext", "StreamRun"]
+if is_connector():
+    take_stdout()
+
+__all__ = ["Connector", "Declined", "DetailLane", "Enumeration", "Fail", "Misuse", "RunContext", "StreamRun"]

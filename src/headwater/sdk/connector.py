@@ -7,16 +7,19 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Never
 
+from msgspec import UNSET
+
 from headwater.manifest.declaration import Declaration
 from headwater.manifest.reading import read
 from headwater.sdk.channel import Channel
 from headwater.sdk.outcome import Cancelled, Fail
 from headwater.sdk.streams import RunContext, StreamRun
-from headwater.wire.messages import Start
+from headwater.wire.messages import CollectionStream, Start
 
 Collecting = Callable[[StreamRun], Iterable[Mapping[str, Any]] | None]
 
 STREAM_FAILED = "stream_collection_failed"
+SCOPE_NOT_SUPPORTED = "scope_not_supported"
 
 
 class Connector:
@@ -61,7 +64,7 @@ class Connector:
             traceback.print_exc()
             status, error = "failed", {"message": f"{type(failure).__name__} in the connector", "retryable": True}
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        run.send("DONE", status=status, records_emitted=run.records_emitted, error=error)
+        channel.say("DONE", status=status, records_emitted=run.records_emitted, error=error)
         channel.flush()
         return 0 if status == "succeeded" else 1
 
@@ -74,12 +77,27 @@ class Connector:
         failed = []
         for entry in start.scope.streams:
             function = self._functions.get(entry.name)
-            if function is not None and not self._one(run.stream(entry.name), function):
+            if unsupported := self._unsupported(run, entry):
+                told = {"reason": SCOPE_NOT_SUPPORTED, "message": unsupported}
+                run.channel.say("SKIP_RESULT", stream=entry.name, **told)
+            elif function is not None and not self._one(run.stream(entry.name), function):
                 failed.append(entry.name)
         if not failed:
             return "succeeded", None
         names = ", ".join(failed)
         return "failed", {"message": f"Could not collect: {names}", "retryable": True, "code": STREAM_FAILED}
+
+    def _unsupported(self, run: RunContext, entry: CollectionStream) -> str:
+        """Say why a stream's scope cannot be kept, empty where it can: it is skipped aloud, not in silence (CP-317)."""
+        stream = self.declaration.streams.get(entry.name)
+        if stream is None:
+            return "The connector has no such stream."
+        if entry.time_range is not UNSET and stream.consent_time_field is None:
+            return "The stream has no time that could be compared with a time_range."
+        writers = self._functions if stream.parents == (stream.name,) else stream.parents
+        if entry.name in self._functions or any(run.wants(name) for name in writers):
+            return ""
+        return "Its records come with another stream, which this run does not collect."
 
     def _one(self, stream: StreamRun, function: Collecting) -> bool:
         """Collect one stream; a fault of its own fails it alone, and the others go on (CP-811)."""

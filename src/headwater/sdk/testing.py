@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from headwater.sdk.revision import Revision
 from headwater.wire.messages import CollectionMode
-from headwater.wire.surroundings import OPTIONS_VARIABLE, SPOOL_VARIABLE
+from headwater.wire.surroundings import OPTIONS_VARIABLE, PROFILE_VARIABLE, SPOOL_VARIABLE
 
 
 @dataclass(frozen=True)
@@ -43,12 +44,13 @@ def collect(
     state: Mapping[str, Any] | None = None,
     streams: Sequence[Mapping[str, Any] | str] = (),
     mode: CollectionMode = "incremental",
+    revision: Revision = "current",
     timeout_seconds: float = 60,
     program: Sequence[str] = (sys.executable,),
 ) -> Transcript:
     """Run the connector in a folder, over all its streams or those named, and return what it wrote.
 
-    `program` is what runs its connector.py.
+    `revision` is what it is told that the runtime understands. `program` is what runs its connector.py.
     """
     manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
     named = streams or [stream["name"] for stream in manifest["streams"]]
@@ -60,6 +62,7 @@ def collect(
         "state": state,
         "bindings": {name: {} for name in manifest.get("runtime_requirements", {}).get("bindings", {})},
     }
+    told = {OPTIONS_VARIABLE: json.dumps(dict(options or {})), PROFILE_VARIABLE: revision}
     with tempfile.TemporaryDirectory() as spool:
         finished = subprocess.run(
             [*program, str(folder / "connector.py")],
@@ -67,7 +70,7 @@ def collect(
             capture_output=True,
             timeout=timeout_seconds,
             check=False,
-            env={"PATH": "/usr/bin:/bin", OPTIONS_VARIABLE: json.dumps(dict(options or {})), SPOOL_VARIABLE: spool},
+            env={"PATH": "/usr/bin:/bin", SPOOL_VARIABLE: spool, **told},
         )
     messages = [json.loads(line) for line in finished.stdout.splitlines()]
     return Transcript(messages, finished.returncode, finished.stderr.decode("utf-8", "replace"))

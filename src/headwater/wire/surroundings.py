@@ -6,3 +6,5 @@ from typing import Final
 OPTIONS_VARIABLE: Final = "HEADWATER_OPTIONS"
 # A folder for this run where the connector leaves bytes, each file named by its SHA-256.
 SPOOL_VARIABLE: Final = "HEADWATER_BLOBS"
+# What the runtime understands: `current` or `first`, the revision of the profile. Headwater need not say it.
+PROFILE_VARIABLE: Final = "HEADWATER_PROFILE"

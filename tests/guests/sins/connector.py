@@ -18,8 +18,8 @@ if SIN == "saves_late":
 sent = 0
 
 
-def say(type_, **members):
-    line = json.dumps({"type": type_, **members})
+def say(type_, more="", **members):
+    line = json.dumps({"type": type_, **members}) + more
     with suppress(BlockingIOError):
         os.write(1, (line + "\n").encode())
 
@@ -82,9 +82,8 @@ def reach():
 
 def ask():
     for _ in range(1_000 if SIN == "asks_for_ever" else 1):
-        say("INTERACTION", request_id="q1", kind="otp", message="The code?")
-        if SIN == "speaks_while_waiting":
-            say("PROGRESS", message="waiting")
+        more = '\n{"type":"PROGRESS","message":"waiting"}' if SIN == "speaks_while_waiting" else ""
+        say("INTERACTION", more, request_id="q1", kind="otp", message="The code?")
         answer = json.loads(sys.stdin.readline())
         if answer["status"] == "success" and SIN != "asks_for_ever":
             return answer["data"]["code"]

@@ -13,6 +13,7 @@ import pytest
 
 PROLOGUE = "from headwater.sdk import *\nconnector = Connector()\nstream = connector.stream\n"
 EPILOGUE = "\nconnector.run()\n"
+CURRENT = {"HEADWATER_PROFILE": "current"}
 WINDOW, DETAIL = "checkpoint_window", "parent_detail_accounting"
 
 ID = {"properties": {"id": {"type": "string"}}, "required": ["id"]}
@@ -49,13 +50,13 @@ def written(tmp_path: Path) -> Callable[..., Path]:
 class Child:
     """A connector that runs while the test talks to it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
         self.process = subprocess.Popen(
             [sys.executable, str(folder / "connector.py")],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={"PATH": os.defpath},
+            env={"PATH": os.defpath, **environment},
         )
         self.rest = b""
 
@@ -91,12 +92,12 @@ class Child:
 
 
 @pytest.fixture
-def launched() -> Iterator[Callable[[Path], Child]]:
+def launched() -> Iterator[Callable[..., Child]]:
     """Start a connector, and leave no process behind."""
     children: list[Child] = []
 
-    def launch(folder: Path) -> Child:
-        children.append(Child(folder))
+    def launch(folder: Path, environment: Mapping[str, str] = CURRENT) -> Child:
+        children.append(Child(folder, environment))
         return children[-1]
 
     yield launch

@@ -143,6 +143,16 @@ def test_a_question_with_nobody_left_to_answer_ends_the_run(written: Any) -> Non
     assert transcript.exit_status == 1
 
 
+@pytest.mark.clause("CP-707")
+def test_a_host_that_never_answers_is_not_waited_for_without_end(written: Any, launched: Any) -> None:
+    """It owes an answer when the time is over; the connector gives it a while longer, and fails."""
+    patience = "import headwater.sdk.channel\nheadwater.sdk.channel._GRACE_SECONDS = 0.1\n"
+    child = launched(written(patience + ASKS.replace("300", "0.1")))
+    child.start("alpha")
+    assert [child.line()["type"] for _ in range(3)] == ["RECORD", "INTERACTION", "DONE"]
+    assert child.process.wait(30) == 1
+
+
 def test_a_host_that_leaves_during_a_question_ends_the_run(written: Any, launched: Any) -> None:
     """So does one that closes stdin while the question is open."""
     child = launched(written(ASKS))

@@ -1,0 +1,32 @@
+"""What a message cannot carry: found before anything is written, and said plainly."""
+
+from collections.abc import Iterator, Mapping
+from math import isfinite
+from types import NoneType
+from typing import Any
+
+from headwater.sdk.outcome import Misuse
+
+_PLAIN = frozenset({str, int, bool, NoneType})
+
+
+def check_values(members: Mapping[str, Any], what: str) -> None:
+    """Raise `Misuse` where JSON has no exact form: NaN, Infinity, bytes. `what` names the message for the author."""
+    if _PLAIN.issuperset(map(type, members.values())):
+        return
+    for place, fault in _faults(members, ""):
+        raise Misuse(f"{what} holds {fault} at {place}")
+
+
+def _faults(value: Any, place: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, float):
+        if not isfinite(value):
+            yield place, f"{value}, which JSON does not have: send None, or a text"
+    elif isinstance(value, bytes | bytearray | memoryview):
+        yield place, "bytes, which JSON does not have: hand them to run.blob, or decode them"
+    elif isinstance(value, Mapping):
+        for name, item in value.items():
+            yield from _faults(item, f"{place}/{name}")
+    elif isinstance(value, list | tuple | set | frozenset):
+        for index, item in enumerate(value):
+            yield from _faults(item, f"{place}/{index}")

@@ -161,3 +161,17 @@ def test_a_connector_may_have_the_profile_and_no_browser(headwater):
     assert headwater.collect("notes_start.py", words=[str(notes), "{}"], manifest=manifest).status == 0
     assert json.loads(notes.read_text().splitlines()[1])["bindings"] == bindings
     assert (profile / "kept").read_text() == "from run 1"
+
+
+@pytest.mark.clause("CP-054")
+def test_a_connector_that_drives_a_browser_can_be_checked(headwater, portal):
+    """Each run of a check has its browser; one profile serves them all, and goes with the check."""
+    answers = headwater.place / "answers.json"
+    words(headwater, portal)
+    given = ["--set", f"url={portal.address}/orders", "--answer-file", str(answers), "--pack", "start"]
+    report = headwater.type("connectors", "check", str(EXAMPLE), *given).result
+    verdicts = {row["clause"]: row["verdict"] for row in report["clauses"]}
+    assert "fail" not in verdicts.values()
+    assert (verdicts["CP-058"], verdicts["CP-059"]) == ("pass", "pass")
+    assert portal.seen.count("POST /code") == 1
+    assert browsers(headwater) == {}

@@ -22,6 +22,7 @@ from headwater.collect.ports import Guest, Outcome, Respondent
 from headwater.collect.runs import Deadlines, Run
 from headwater.events import Event
 from headwater.manifest.declaration import Declaration
+from headwater.process.browser import browsing
 from headwater.process.child import Child
 from headwater.process.environment import child_environment
 from headwater.wire.surroundings import OPTIONS_VARIABLE, SPOOL_VARIABLE
@@ -145,23 +146,24 @@ class Bench:
         received = len(ledger.receipts)
         listened = Listened(respondent or (self.answers() if self.answers is not None else None))
         children: list[Child] = []
-        session = Watched(replace(plan, run_id=clock.identifier("run")), listened)
 
         async def launch() -> Guest:
             children.append(await self.launch(network=network))
             return trouble(children[0]) if trouble is not None else children[0]
 
-        run = Run(
-            session,
-            ledger,
-            launch,
-            instance=self.folder.name,
-            observe=_unobserved,
-            respondent=listened,
-            deadlines=_DEADLINES,
-        )
-        session.on_line = run.cancel if cancel else None
-        outcome = await run.collect()
+        async with browsing(plan.bindings, self.declaration.required_bindings, self.spool / "browser") as bindings:
+            session = Watched(replace(plan, run_id=clock.identifier("run"), bindings=bindings), listened)
+            run = Run(
+                session,
+                ledger,
+                launch,
+                instance=self.folder.name,
+                observe=_unobserved,
+                respondent=listened,
+                deadlines=_DEADLINES,
+            )
+            session.on_line = run.cancel if cancel else None
+            outcome = await run.collect()
         trial = Trial(
             pack,
             outcome,

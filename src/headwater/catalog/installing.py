@@ -110,14 +110,13 @@ class Shelf:
 
     def _point(self, name: str, folder: Path) -> None:
         """Let a name stand for a folder: from one instant to the next."""
-        link = self._home / f".{name}.link"
-        link.unlink(missing_ok=True)
+        link = folder.with_name("link")
         link.symlink_to(folder.relative_to(self._home))
         link.replace(self._home / name)
 
     def _sweep(self) -> None:
         """Delete each tree that no name stands for."""
-        kept = {path.resolve().parent for path in self._home.iterdir() if path.is_symlink() and path.name[0] != "."}
+        kept = {path.resolve().parent for path in self._home.iterdir() if path.is_symlink()}
         for tree in self._trees.iterdir() if self._trees.is_dir() else ():
             if tree.resolve() not in kept:
                 shutil.rmtree(tree, ignore_errors=True)

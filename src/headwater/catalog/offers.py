@@ -122,6 +122,8 @@ def _program_faults(source: Path, package: Package) -> Iterator[Fault]:
     if not package.command or package.command[0] == "python":
         return
     name = package.command[0]
+    if name.partition("/")[0] in replaced(source):
+        return
     if "/" in name and not os.access(source / name, os.X_OK):
         yield Fault("connector.toml/command/0", "program", "is no program that may be run")
     elif "/" not in name and shutil.which(name) is None:

@@ -286,13 +286,11 @@ def test_removing_leaves_nothing_behind(shelf, source, tmp_path):
 
 
 def test_what_a_kill_left_behind_is_swept_away(shelf, source, tmp_path):
-    """A tree without a name and a link without its place belong to nobody."""
+    """A tree that no name stands for belongs to nobody."""
     home = tmp_path / "connectors"
     (home / ".trees" / "tree_half" / "connector").mkdir(parents=True)
-    (home / ".notes.link").symlink_to(".trees/tree_half/connector")
     folder = shelf.add(None, Offer(source), quiet)
     assert [path.name for path in (home / ".trees").iterdir()] == [folder.path.parent.name]
-    assert not (home / ".notes.link").is_symlink()
 
 
 def test_a_copy_that_fails_leaves_the_old_version(shelf, source, monkeypatch):

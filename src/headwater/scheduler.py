@@ -43,9 +43,11 @@ class Standing:
     last: PastRun | None = None
     fault: HeadwaterError | None = None
 
-    def is_due(self, now: datetime) -> bool:
-        """Whether a run may start."""
-        return self.fault is None and self.due is not None and self.due.at <= now
+    def is_owed(self, now: datetime) -> bool:
+        """Whether a run may start now, but for a fault. Where a fault hides what is due, it is owed unless paused."""
+        if self.due is not None:
+            return self.due.at <= now
+        return self.fault is not None and (self.schedule is None or not self.schedule.paused)
 
 
 @dataclass(frozen=True)
@@ -76,10 +78,16 @@ News = Began | Ended | Refused
 
 
 def standings(host: Host, now: datetime) -> list[Standing]:
-    """Return how each instance with a schedule stands, by what is due first."""
+    """Return how each instance with a schedule stands, by what is due first.
+
+    Where the database cannot be read, nothing can be said to be due, and that is each one's fault.
+    """
     found = [_read(host, item) for item in host.instances.all().values() if item.schedule is not None]
     programs = [standing.program for standing in found if standing.program is not None]
-    pasts = dict(zip([program.name for program in programs], host.past_runs(programs), strict=True))
+    try:
+        pasts = dict(zip([program.name for program in programs], host.past_runs(programs), strict=True))
+    except HeadwaterError as error:
+        return [replace(standing, fault=standing.fault or error) for standing in found]
     stood = [_stood(standing, pasts.get(standing.name, []), now) for standing in found]
     latest = datetime.max.replace(tzinfo=now.tzinfo)
     return sorted(stood, key=lambda standing: (latest if standing.due is None else standing.due.at, standing.name))
@@ -121,7 +129,6 @@ class Scheduler:
         self._stopping = asyncio.Event()
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._runs: dict[str, Run] = {}
-        self._taken: dict[str, Due] = {}
         self._refusals: dict[str, int] = {}
         self._held_until: dict[str, float] = {}
         self._said: dict[str, str] = {}
@@ -150,27 +157,27 @@ class Scheduler:
         await self._finish()
 
     async def _look(self) -> Sequence[Standing]:
-        """Return how things stand; nothing where they cannot be read now. Faults are told once."""
+        """Return how things stand; nothing where they cannot be read now. A fault that keeps a run is told once."""
+        now = clock.now()
         try:
-            found = await asyncio.to_thread(standings, self._host, clock.now())
+            found = await asyncio.to_thread(standings, self._host, now)
         except HeadwaterError as error:
             self._tell_once("", error)
             return []
         self._said.pop("", None)
         for standing in found:
-            if standing.fault is not None:
+            if standing.fault is not None and standing.is_owed(now):
                 self._tell_once(standing.name, standing.fault)
         return found
 
     def _start(self, standing: Standing) -> None:
-        """Start a run, unless it is not due, held back, over the bound, or taken before without leaving a trace."""
+        """Start a run, unless it is not due, held back, or over the bound."""
         name, due, program = standing.name, standing.due, standing.program
-        if due is None or program is None or not standing.is_due(clock.now()) or self._taken.get(name) == due:
+        if due is None or program is None or standing.fault is not None or not standing.is_owed(clock.now()):
             return
         held = self._held_until.get(name, 0.0) > clock.monotonic()
         if name in self._tasks or held or len(self._tasks) >= self._at_once or self._stopping.is_set():
             return
-        self._taken[name] = due
         self._tasks[name] = asyncio.create_task(self._collect(name, due, program))
 
     async def _collect(self, name: str, due: Due, program: Program) -> None:
@@ -188,13 +195,13 @@ class Scheduler:
         else:
             self._refusals.pop(name, None)
             self._said.pop(name, None)
+            self._held_until[name] = clock.monotonic() + limits.SCHEDULE_TICK_SECONDS
             self._tell(Ended(name, outcome))
         finally:
             self._runs.pop(name, None)
 
     def _hold(self, name: str, error: HeadwaterError) -> None:
         """Wait before a run that was refused is tried again: an active one ends soon, anything else takes longer."""
-        self._taken.pop(name, None)
         if error.code == "run_active":
             seconds = limits.SCHEDULE_BUSY_SECONDS
         else:

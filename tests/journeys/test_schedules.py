@@ -226,6 +226,9 @@ def test_one_schedule_that_cannot_run_does_not_stop_the_others(scheduled):
         "gone/me": ("refused", "invalid_input"),
         "wrong/me": ("refused", "invalid_schedule"),
     }
+    scheduled.type("collect", "schedule", "set", "asks/me", "--cron", "0 0 1 1 *")
+    scheduled.type("collect", "schedule", "pause", "gone/me")
+    assert [row["instance"] for row in scheduled.once().failure["runs"]] == ["wrong/me"]
     faults = {name: row["fault"] and row["fault"]["code"] for name, row in scheduled.list().items()}
     assert faults == {name: cause if status == "refused" else None for name, (status, cause) in rows.items()}
 
@@ -306,7 +309,7 @@ def test_a_scheduler_that_was_killed_starts_nothing_twice(scheduled, ready):
         stop(scheduler, signal.SIGKILL)
     assert scheduled.once().result == {"runs": []}
     row = scheduled.list()["waits/me"]
-    assert (row["last_status"], row["failures"]) == ("running", 1)
+    assert (row["last_status"], row["failures"]) == ("running", 0)
     scheduled.pass_time(minutes=5)
     with scheduled.running() as scheduler:
         ready.wait("waits")

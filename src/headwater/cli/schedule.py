@@ -154,7 +154,7 @@ def _row(standing: Standing) -> dict[str, Any]:
 
 def _listed(found: Sequence[Standing], now: datetime) -> Iterator[str]:
     rows = [
-        {**_row(standing), "when": _when(standing), "next": _next(standing, now), "last": _last(standing)}
+        {**_row(standing), "when": _when(standing), "next": next_start(standing, now), "last": _last(standing)}
         for standing in found
     ]
     yield from table(rows, COLUMNS, empty="Nothing is collected on a schedule.")
@@ -166,7 +166,7 @@ def _listed(found: Sequence[Standing], now: datetime) -> Iterator[str]:
 
 
 def _told(standing: Standing, now: datetime, next_command: str) -> Iterator[str]:
-    yield f"{standing.name}: {_when(standing)}. Next start: {_next(standing, now)}."
+    yield f"{standing.name}: {_when(standing)}. Next start: {next_start(standing, now)}."
     if standing.fault is not None:
         yield f"  {plain(standing.fault.message)}"
     yield f"  Next: {typed(next_command)}"
@@ -184,7 +184,7 @@ def _last(standing: Standing) -> str:
     return "" if standing.last is None else f"{standing.last.status} {_written(standing.last.started_at, standing)}"
 
 
-def _next(standing: Standing, now: datetime) -> str:
+def next_start(standing: Standing, now: datetime) -> str:
     """Say when a run may start next."""
     if standing.fault is not None:
         return "cannot run"

@@ -79,7 +79,7 @@ class PastRun:
 
 @dataclass(frozen=True)
 class Due:
-    """The oldest occurrence that is not served, when its run may start, and how many runs failed in a row by now."""
+    """The oldest occurrence that is not served, when its run may start, and how many ended without success in a row."""
 
     occurrence: datetime
     at: datetime
@@ -104,7 +104,7 @@ def next_due(instance: str, schedule: Schedule, past: Sequence[PastRun], now: da
         wait, last = back_off(len(failed)), failed[0].ended_at or failed[0].started_at
         if _is_believed(last, now, wait):
             at = max(at, last + timedelta(seconds=wait))
-    return Due(occurrence, at, len(failed))
+    return Due(occurrence, at, sum(run.status != "running" for run in failed))
 
 
 def jitter(instance: str, occurrence: datetime, bound_seconds: int) -> int:

@@ -136,7 +136,7 @@ def test_a_run_that_did_not_succeed_is_tried_again_after_a_while(status):
     failed = run(utc("2026-11-30T07:00"), status, minutes=10)
     ended = failed.ended_at or failed.started_at
     due = next_due("a/b", daily(), [failed, run(utc("2026-11-29T07:00"))], NOW)
-    assert due == Due(utc("2026-11-30T07:00"), ended + 5 * MINUTE, 1)
+    assert due == Due(utc("2026-11-30T07:00"), ended + 5 * MINUTE, 0 if status == "running" else 1)
 
 
 def test_waits_double_up_to_a_day():
@@ -156,9 +156,12 @@ def test_a_success_ends_the_waiting():
 
 
 def test_a_wait_does_not_bring_an_occurrence_forward():
-    """What failed before the occurrence is no reason to start before it."""
+    """What failed before the occurrence is no reason to start before it, nor before its jitter has passed."""
     past = [run(utc("2026-11-30T06:00"), "failed"), run(utc("2026-11-29T07:00"))]
     assert next_due("a/b", daily(), past, utc("2026-11-30T06:30")).at == utc("2026-11-30T07:00")
+    put_off = next_due("a/b", daily(jitter_seconds=600), past, utc("2026-11-30T06:30"))
+    assert put_off.at == put_off.occurrence + timedelta(seconds=jitter("a/b", put_off.occurrence, 600))
+    assert put_off.at > put_off.occurrence
 
 
 def test_setting_or_resuming_forgets_failures():

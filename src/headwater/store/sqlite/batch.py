@@ -23,6 +23,11 @@ _ABSENT = (None, ABSENT)
 # What a record, or a delete, does to the number of live records in each of those states; None for nothing at all.
 CHANGES = ((0, None, 1, 1), (-1, None, None, None))
 
+REFUSALS = {
+    "blob_missing": "The bytes that the record's blob_ref names did not come.",
+    "append_only": "An append-only stream already holds this key with other content.",
+}
+
 
 class Current(NamedTuple):
     """The version of a key that a batch has written but not stored yet."""
@@ -83,12 +88,12 @@ class Writer:
         counts = {name: [0, 0, 0] for name in {keep.stream for keep in keeps}}
         self._compare(keeps, versions, counts, receipts)
         self._executemany(self._add, versions)
-        self._index.follow(versions)
         for stream in self._streams.values():
             if stream.written:
                 rows = ((stream.row, key, current.seq) for key, current in stream.written.items())
                 self._executemany(self._point, rows)
                 self._execute(self._live, (stream.row, stream.live, clock.stamp()))
+        self._index.follow(versions)
         for name, (accepted, unchanged, deleted) in counts.items():
             tallies[name] += Tally(accepted=accepted, unchanged=unchanged, deleted=deleted)
         return receipts
@@ -107,8 +112,7 @@ class Writer:
             name, key, data = keep.stream, keep.key, keep.data
             stream = streams[name]
             if keep.blob is not None and not self._adopt(keep.blob):
-                message = "The bytes that the record's blob_ref names did not come."
-                receipts.append(Receipt(name, "blob_missing", message, key, (data or "").encode()))
+                receipts.append(_refused(keep, "blob_missing"))
                 continue
             if stream.pending_gaps:
                 stream.heal(key)
@@ -122,8 +126,7 @@ class Writer:
                 counts[name][1] += 1
                 continue
             if change == 0 and stream.append_only:
-                message = "An append-only stream already holds this key with other content."
-                receipts.append(Receipt(name, "append_only", message, key, (data or "").encode()))
+                receipts.append(_refused(keep, "append_only"))
                 continue
             stream.live += change
             seq += 1
@@ -144,3 +147,7 @@ class Writer:
             return False
         self._execute(self._add_blob, (digest, size, clock.stamp()))
         return True
+
+
+def _refused(keep: Keep, reason: str) -> Receipt:
+    return Receipt(keep.stream, reason, REFUSALS[reason], keep.key, (keep.data or "").encode())

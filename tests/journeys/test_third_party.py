@@ -1,19 +1,15 @@
 """Three connectors that others wrote run here unchanged, from their own manifests, on files that a person exports."""
 
 import os
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
 
+import needs
 import pytest
 
 FLEET = Path(__file__).parents[1] / "fleet"
 PDPP = FLEET / "pdpp-reference"
-
-node = pytest.mark.skipif(
-    shutil.which("npm") is None and "CI" not in os.environ, reason="needs Node: run scripts/test as root, or install it"
-)
 
 CALENDAR = """BEGIN:VCALENDAR
 VERSION:2.0
@@ -63,7 +59,7 @@ def calendar(*events: tuple[str, str, str]) -> str:
     return CALENDAR.format(events="".join(EVENT.format(uid=u, start=s, summary=t) for u, s, t in events))
 
 
-@node
+@needs.node
 def test_a_calendar(headwater, tmp_path):
     """The second run goes on from the connector's own cursor, and brings only what is new."""
     (tmp_path / "home.ics").write_text(calendar(("a", "20240105T100000Z", "Dentist")))
@@ -79,7 +75,7 @@ def test_a_calendar(headwater, tmp_path):
     assert {row["data"]["summary"] for row in page} == {"Dentist", "Train"}
 
 
-@node
+@needs.node
 def test_health_data(headwater, tmp_path):
     """Two streams from one file, each with a cursor; the same file again brings nothing."""
     (tmp_path / "export.xml").write_text(HEALTH)
@@ -92,7 +88,7 @@ def test_health_data(headwater, tmp_path):
     assert kept(collect(headwater, "apple-health/me")) == {}
 
 
-@node
+@needs.node
 def test_a_chat(headwater, tmp_path):
     """It declares a strategy of parents without a parent, and reports coverage of streams that map to themselves."""
     (tmp_path / "WhatsApp Chat with Bo.txt").write_text(CHAT)
@@ -109,7 +105,7 @@ def test_a_chat(headwater, tmp_path):
     assert texts == {"Hello", "Hi there\nand a second line"}
 
 
-@node
+@needs.node
 def test_no_files_are_no_records(headwater, tmp_path):
     """Their skip is shown, and no cursor moves."""
     add(headwater, "apple_health")

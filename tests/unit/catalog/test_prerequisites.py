@@ -7,6 +7,7 @@ import zipfile
 from hashlib import sha256
 from pathlib import Path
 
+import needs
 import pytest
 
 from headwater.catalog.prerequisites import install, own_python, prerequisite_faults
@@ -15,8 +16,6 @@ from headwater.manifest.package import Package
 
 PYTHON = Package(("python", "c.py"))
 NODE = Package(("node", "c.js"))
-
-npm = pytest.mark.skipif(shutil.which("npm") is None, reason="needs npm")
 
 
 def wheel(folder: Path) -> str:
@@ -113,7 +112,7 @@ def test_a_lock_needs_npm(tmp_path, monkeypatch):
     assert [fault.rule for fault in prerequisite_faults(tmp_path, NODE)] == ["program"]
 
 
-@npm
+@needs.node
 def test_a_lock_that_does_not_fit_is_refused_with_npm_s_words(tmp_path):
     """What npm said is the explanation."""
     (tmp_path / "d").mkdir()
@@ -126,7 +125,7 @@ def test_a_lock_that_does_not_fit_is_refused_with_npm_s_words(tmp_path):
     assert "npm error" in "".join(raised.value.data["explanation"])
 
 
-@npm
+@needs.node
 def test_no_script_of_a_node_package_runs(tmp_path):
     """An install script is somebody else's program."""
     (tmp_path / "dependency").mkdir()

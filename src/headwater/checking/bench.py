@@ -107,7 +107,8 @@ class Bench:
     def plan(self) -> RunPlan:
         """A whole run: every stream, no cursor, every binding that the connector declares."""
         bindings: dict[str, dict[str, Any]] = {name: {} for name in self.declaration.bindings}
-        return RunPlan("", self.declaration, plan_scope(self.declaration), bindings=bindings)
+        scope, compatibility = plan_scope(self.declaration), self.folder.package.compatibility
+        return RunPlan("", self.declaration, scope, bindings=bindings, compatibility=compatibility)
 
     def lots(self, pack: str) -> random.Random:
         """Return the lots that a pack draws: the same ones for the same seed."""
@@ -115,13 +116,13 @@ class Bench:
 
     async def launch(self, *, network: bool = True) -> Child:
         """Start the connector's program."""
-        command = list(self.folder.package.command)
+        command, package = list(self.folder.command), self.folder.package
         if command[0] == "python":
             command[0] = sys.executable
         if not network:
             command = [*_WITHOUT_NETWORK, *command]
-        ours = {OPTIONS_VARIABLE: msgspec.json.encode(self.options).decode(), SPOOL_VARIABLE: str(self.spool)}
-        environment = child_environment(ours, self.folder.package.environment)
+        told = {OPTIONS_VARIABLE: msgspec.json.encode(self.options).decode(), SPOOL_VARIABLE: str(self.spool)}
+        environment = child_environment({**package.filled_variables(self.options), **told}, package.environment)
         return await Child.spawn(command, folder=self.folder.path, environment=environment)
 
     async def trial(

@@ -1,7 +1,8 @@
 """The clauses that a check looks at: what each asks of a connector, and the one thing to do where it fails.
 
-Ids and levels are those of the clause ledger; a test of the house holds them to it. The ledger has more clauses for
-hosts than for connectors, so a row may name a promise of the host that a connector can break.
+Ids and levels are those of the clause ledger; a test holds them to it. The ledger has more clauses for hosts than for
+connectors, so a row may name a promise of the host that a connector can break. CP-013 is a must of manifests, and
+no more than advice here: a stream that begins again cannot be told from one that reads a little before its cursor.
 """
 
 from typing import Final, Literal, NamedTuple
@@ -69,7 +70,7 @@ CLAUSES: Final[dict[str, Clause]] = {
         "Send SKIP_RESULT with reason scope_not_supported and no record, or fail.",
     ),
     # Cursors.
-    "CP-013": Clause("must", "An incremental stream resumes.", "Send what is new since the cursor in START.state."),
+    "CP-013": Clause("should", "An incremental stream resumes.", "Send what is new since the cursor in START.state."),
     "CP-126": Clause("must", "STATE names only checkpoint streams of the run.", "Save the parent's cursor instead."),
     "CP-405": Clause("must", "A run goes on from the cursors of the one before.", "Read the cursor as you wrote it."),
     "CP-408": Clause("must", "A cursor holds no answer of the owner.", "Leave credentials and codes out of STATE."),

@@ -18,7 +18,7 @@ async def cancelled(bench: Bench, _whole: Trial) -> list[Finding]:
     forced = exit_.signal == _KILL
     seconds = f"{limits.STOP_SECONDS:g} seconds"
     fault = f"It was still there {seconds} after stdin was closed and SIGTERM sent, and was killed." if forced else ""
-    return [judged("CP-216", PACK, fault, f"It left with {exit_}; no cursor moved.")]
+    return [judged("CP-216", PACK, fault, f"It left ({exit_}); no cursor moved.")]
 
 
 _KILL = 9

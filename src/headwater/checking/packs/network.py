@@ -15,17 +15,11 @@ async def no_network(bench: Bench, whole: Trial) -> list[Finding]:
     if not await can_take_network_away():
         return inapplicable(PACK, "This system cannot take the network away.", *clauses)
     trial = await bench.trial(PACK, bench.plan, network=False)
-    said = "" if trial.ended_in_order else f"Without network: {trial.message}"
     lost = whole.present - trial.present
-    claimed = f"Without network it said `succeeded`, and {named(lost)} did not come."
-    return [
-        judged("CP-204", PACK, claimed if trial.succeeded and lost else "", _seen(trial)),
-        judged("CP-214", PACK, said, _seen(trial)),
-    ]
-
-
-def _seen(trial: Trial) -> str:
-    if trial.succeeded:
-        return "Without network the same records came."
+    if trial.succeeded and not lost:
+        return inapplicable(PACK, "Without network the same records came.", *clauses)
+    claimed = f"Without network it said `succeeded`, and {named(lost)} did not come." if trial.succeeded else ""
+    died = "" if trial.ended_in_order else f"Without network: {trial.message}"
     error = trial.outcome.facts.error or {}
-    return f"Without network it failed: {error.get('message', trial.message)}"
+    seen = f"Without network it failed: {error.get('message', trial.message)}"
+    return [judged("CP-204", PACK, claimed, seen), judged("CP-214", PACK, died, seen)]

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -53,17 +53,26 @@ def open_database(path: Path, *, readonly: bool = False) -> apsw.Connection:
     flags = apsw.SQLITE_OPEN_READWRITE | (0 if readonly else apsw.SQLITE_OPEN_CREATE)
     try:
         connection = apsw.Connection(str(path), flags=flags)
-        connection.set_busy_timeout(int(limits.BUSY_SECONDS * 1000))
-        for pragma in _PRAGMAS:
-            connection.execute(f"PRAGMA {pragma}")
-        if not readonly:
-            path.chmod(0o600)
-        _migrate(connection, readonly=readonly)
-        if readonly:
-            connection.execute("PRAGMA query_only = ON")
-    except apsw.Error as error:
+        try:
+            _prepare(connection, path, readonly=readonly)
+        except BaseException:
+            with suppress(apsw.Error):
+                connection.close()
+            raise
+    except (apsw.Error, OSError) as error:
         raise refuse("metadata_unavailable", _plainly(error), safe="It was left as it is.") from error
     return connection
+
+
+def _prepare(connection: apsw.Connection, path: Path, *, readonly: bool) -> None:
+    connection.set_busy_timeout(int(limits.BUSY_SECONDS * 1000))
+    for pragma in _PRAGMAS:
+        connection.execute(f"PRAGMA {pragma}")
+    if not readonly:
+        path.chmod(0o600)
+    _migrate(connection, readonly=readonly)
+    if readonly:
+        connection.execute("PRAGMA query_only = ON")
 
 
 def _migrate(connection: apsw.Connection, *, readonly: bool) -> None:
@@ -92,11 +101,11 @@ def transaction(connection: apsw.Connection) -> Iterator[None]:
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
+        connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
-    connection.execute("COMMIT")
 
 
 def _plainly(error: apsw.Error | OSError) -> str:

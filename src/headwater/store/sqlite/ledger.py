@@ -10,6 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any, ParamSpec, TypeVar
 
@@ -21,6 +22,7 @@ from headwater.collect.effects import Keep, Receipt, Stage, Write
 from headwater.collect.gaps import OpenGap, Turn
 from headwater.collect.plan import PROACTIVE, Authority, RunPlan
 from headwater.collect.ports import Commit, Conclusion, Orphan
+from headwater.errors import HeadwaterError
 from headwater.events import Tally
 from headwater.manifest.declaration import Stream
 from headwater.manifest.graph import CheckpointGraph
@@ -112,7 +114,8 @@ class SqliteLedger:
         if self._closed:
             return
         self._closed = True
-        await self._call(self._connection.close)
+        with suppress(HeadwaterError):  # what was written stays: the next opening reads it from the log
+            await self._call(self._connection.close)
         self._thread.shutdown(wait=False)
         self._blobs.discard_spool()
 
@@ -258,6 +261,8 @@ class SqliteLedger:
             with self._connection:
                 self._ask("commit_checkpoint", self._instance, namespace, stream, run, clock.stamp())
         except apsw.Error:
+            if not self._connection.in_transaction:  # SQLite gave all of it up, what committed before too
+                raise
             return False
         return True
 

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -328,3 +329,15 @@ def test_a_file_that_breaks_meanwhile_is_told_once_and_mended(scheduled):
         scheduled.config.write_text(text)
         assert "collect.toml" not in hear(scheduler, "good/me: succeeded.")
         assert stop(scheduler, signal.SIGTERM) == 0
+
+
+def test_the_commands_of_the_page_work(headwater):
+    """What the page about schedules types into a checkout, typed; its scheduler runs once."""
+    page = (Path(__file__).parents[2] / "docs" / "howto" / "collect-on-a-schedule.md").read_text()
+    typed = re.findall(r"^\$ \./headwater (.+)$", page, re.MULTILINE)
+    assert len(typed) == 8
+    headwater.type("instances", "add", "mail/home", "--set", f"path={headwater.place}")
+    for command in typed:
+        words = shlex.split(command.replace("schedule run", "schedule run --once"))
+        answer = headwater.type(*words)
+        assert answer.status == 0, f"{command}\n{answer.stderr}"

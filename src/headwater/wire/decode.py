@@ -152,7 +152,7 @@ def _check_envelope(members: dict[str, Any]) -> None:
     envelope["data"] = msgspec.Raw(b"{}")
     try:
         msgspec.convert(envelope, Record)
-    except msgspec.ValidationError as error:
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:  # an `op` may hold half of a surrogate pair
         raise _refusal("RECORD", "", error) from error
 
 

@@ -246,7 +246,8 @@ def test_a_nesting_of_a_hundred_levels_is_ordinary() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"stream": "3"}, {"stream": '""'}, {"key": "5"}, {"op": '"merge"'}, {"emitted_at": "1"}]
+    "wrong",
+    [{"stream": "3"}, {"stream": '""'}, {"key": "5"}, {"op": '"merge"'}, {"op": r'"\ud800"'}, {"emitted_at": "1"}],
 )
 @pytest.mark.parametrize("data", ['{"a":1,"a":2}', r'{"s":"\ud800"}', '{"n":' + "[" * 3_000 + "]" * 3_000 + "}"])
 def test_an_unreadable_record_still_needs_its_envelope(wrong: dict[str, str], data: str) -> None:

@@ -62,6 +62,21 @@ def test_from_adding_to_removing(headwater, source):
     assert headwater.keys(instance="counter/me") == {"0", "1", "2"}
 
 
+@pytest.mark.clause("CP-906")
+def test_two_spellings_of_an_id_are_two_connectors(headwater, source):
+    """Both are added, each goes on from cursors of its own, and neither takes the other's place."""
+    for host in ("org", "dev"):
+        change_manifest(source, connector_id=f"https://registry.pdpp.{host}/connectors/counter")
+        added = headwater.type("connectors", "add", str(source), "--name", f"counter-{host}").result
+        assert added["connector_id"] == f"https://registry.pdpp.{host}/connectors/counter"
+    for name in ("counter-org/me", "counter-org/me", "counter-dev/me"):
+        assert headwater.type("collect", name).status == 0
+    assert headwater.cursors("counter-org/me") == {"alpha": {"n": 2}}
+    assert headwater.cursors("counter-dev/me") == {"alpha": {"n": 1}}
+    answer = headwater.type("connectors", "upgrade", "counter-org", str(source), "--accept")
+    assert (answer.status, answer.failure["code"]) == (2, "invalid_input")
+
+
 def test_list_and_show_tell_origin_digest_and_version(headwater, source):
     """Of an added one and of a bundled one."""
     change_manifest(source, version="1.5")

@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -10,9 +12,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import needs
 import pytest
 
 GUESTS = Path(__file__).parents[1] / "guests"
+FLEET = Path(__file__).parents[1] / "fleet" / "pdpp-reference"
 PACKAGE = 'format = "headwater-connector/1"\ncommand = ["python", "connector.py"]\n'
 ONE = """import json, sys
 start = json.loads(sys.stdin.readline())
@@ -196,3 +200,34 @@ def test_nothing_is_added_when_a_fault_is_found(headwater, source):
         "files/link",
     }
     assert not (headwater.state / "connectors").exists()
+
+
+def typed_on_the_page(headwater: Any, about: str) -> None:
+    """Type the commands of the page that are about a connector, at home in the place of this Headwater."""
+    page = Path(__file__).parents[2] / "docs" / "howto" / "use-somebody-elses-connector.md"
+    typed = re.findall(r"^    \./headwater (.+)$", page.read_text(), re.MULTILINE)
+    commands = [command for command in typed if re.search(about, command)]
+    assert len(commands) >= 3
+    for command in commands:
+        answer = headwater.type(*shlex.split(command.replace("~", str(headwater.place))))
+        assert answer.status == 0, f"{command}\n{answer.stderr}"
+
+
+def test_the_commands_of_the_page_work(headwater, source):
+    """Added, collected, upgraded and removed, as the page has it."""
+    (source / "connector.toml").write_text(PACKAGE + '[options.properties.path]\ntype = "string"\nformat = "path"\n')
+    change_manifest(source, connector_id="https://connectors.example/notes")
+    for name in ("notes", "notes-2"):
+        shutil.copytree(source, headwater.place / "downloads" / name)
+    typed_on_the_page(headwater, "notes")
+
+
+@needs.node
+def test_the_commands_of_the_page_about_a_reference_connector_work(headwater):
+    """A manifest, a program and a lock file are enough."""
+    folder = headwater.place / "src" / "calendar"
+    shutil.copytree(FLEET, folder)
+    shutil.copy(folder / "manifests" / "ical.json", folder / "manifest.json")
+    (folder / "index.ts").write_text('import "./connectors/ical/index.ts";\n')
+    (headwater.place / "calendars").mkdir()
+    typed_on_the_page(headwater, r"\bical|calendar")

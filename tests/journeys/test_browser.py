@@ -147,20 +147,16 @@ def test_the_browser_goes_with_the_run(headwater, portal, number):
     assert headwater.run(words(headwater, portal), "").result["status"] == "succeeded"
 
 
-@pytest.mark.clause("CP-052", "CP-055")
+@pytest.mark.clause("CP-053", "CP-055")
 def test_a_connector_may_have_the_profile_and_no_browser(headwater):
-    """Only the folder is announced, the same in each run, and what was left there is there."""
+    """Only the folder is announced, and what a connector leaves in it is there in its next run."""
     manifest = headwater.manifest(runtime_requirements={"bindings": {"browser_profile": {"required": True}}})
-    notes = headwater.place / "notes"
-    assert headwater.collect("notes_start.py", words=[str(notes), "{}"], manifest=manifest).status == 0
-    bindings = json.loads(notes.read_text())["bindings"]
-    assert bindings.keys() == {"browser_profile"}
-    profile = Path(bindings["browser_profile"]["profile_path"])
-    assert profile.is_relative_to(headwater.state)
-    (profile / "kept").write_text("from run 1")
-    assert headwater.collect("notes_start.py", words=[str(notes), "{}"], manifest=manifest).status == 0
-    assert json.loads(notes.read_text().splitlines()[1])["bindings"] == bindings
-    assert (profile / "kept").read_text() == "from run 1"
+    runs = [headwater.collect("keeps_a_profile.py", manifest=manifest).result["run_id"] for _ in range(2)]
+    kept = [headwater.type("records", "get", "guest/adhoc", "alpha", run).result["data"] for run in runs]
+    assert [data["text"] for data in kept] == ["nothing", runs[0]]
+    assert kept[0]["bindings"] == ["browser_profile"]
+    (profile,) = (headwater.state / "browsers").iterdir()
+    assert [path.name for path in profile.iterdir()] == ["kept"]
 
 
 @pytest.mark.clause("CP-054")

@@ -14,6 +14,7 @@ from typing import Any
 
 import needs
 import pytest
+from sites.portal import Portal, serving
 from websockets.sync.client import connect
 
 from headwater import limits
@@ -49,10 +50,10 @@ def gone(found: dict[int, int]) -> bool:
     return bool(found) and all(select.select([descriptor], [], [], 10)[0] for descriptor in found.values())
 
 
-def asked(address: str, method: str) -> dict[str, Any]:
+def asked(address: str, method: str, **parameters: Any) -> dict[str, Any]:
     """Ask the browser one thing over DevTools."""
     with connect(address, proxy=None) as socket:
-        socket.send(json.dumps({"id": 1, "method": method}))
+        socket.send(json.dumps({"id": 1, "method": method, "params": parameters}))
         return json.loads(socket.recv(10))["result"]
 
 
@@ -108,6 +109,25 @@ def test_only_this_machine_can_reach_the_browser(tmp_path):
 
     listening = during(tmp_path / "profile", {AUTOMATION: {}}, use)
     assert [address.split(":")[0] for address in listening] == ["0100007F"]
+
+
+@needs.browser
+def test_a_browser_goes_straight_to_the_site_and_nowhere_else(tmp_path, instead):
+    """No proxy of the environment is used, and no call home is made: so says Chromium's own log of its network."""
+    log, resolves = tmp_path / "net.json", "MAP portal.example 127.0.0.1"
+    proxy = "http_proxy=http://127.0.0.1:9"  # nobody listens there
+    instead(f'{proxy} exec {find_browser()} "$@" --log-net-log={log} --host-resolver-rules="{resolves}"')
+    with serving(Portal("ada", "", "")) as portal:
+        url = portal.address.replace("127.0.0.1", "portal.example")
+
+        def use(described):
+            asked(described[AUTOMATION]["ws_url"], "Target.createTarget", url=f"{url}/login")
+            return portal.was_asked("GET /login")
+
+        assert during(tmp_path / "profile", {AUTOMATION: {}}, use)
+    params = [event.get("params", {}) for event in json.loads(log.read_text())["events"]]
+    told = {each[name] for each in params for name in ("url", "host") if name in each}
+    assert {re.sub(r"^[a-z]+://|[:/?].*$", "", text) for text in told} == {"127.0.0.1", "portal.example"}
 
 
 @pytest.mark.clause("CP-055")

@@ -205,7 +205,7 @@ asyncio.run(main())
 @needs.browser
 @pytest.mark.parametrize("way", ["by the kernel", "by its pipe"])
 def test_a_browser_goes_when_its_host_is_killed(tmp_path, way):
-    """With `setpriv` at once, and without it as soon as the pipe ends."""
+    """With `setpriv` at once, and without it as soon as the pipe ends; the profile opens again."""
     path = os.environ["PATH"]
     if way == "by its pipe":
         path = str(tmp_path / "bin")
@@ -225,6 +225,7 @@ def test_a_browser_goes_when_its_host_is_killed(tmp_path, way):
         host.kill()
         host.communicate()
     assert gone(running)
+    assert AUTOMATION in during(tmp_path / "profile", {AUTOMATION: {}})
 
 
 @needs.browser

@@ -224,8 +224,11 @@ class Session:
 
     # What each message does.
 
-    def _state(self, message: State) -> Effect:
+    def _state(self, message: State) -> Effect | None:
         if message.stream not in self._gates or message.stream not in self._graph.checkpoint_streams:
+            if self.plan.compatibility == compatibility.PDPP_REFERENCE and message.stream in self._gates:
+                self._extensions[compatibility.CHILD_STATE] += 1
+                return None
             raise NotAMessage("state_stream", "A STATE names a stream that has no checkpoint in this run.")
         cursor = bytes(message.cursor).decode("utf-8")
         self.staged.pop(message.stream, None)

@@ -9,7 +9,10 @@ DETAIL_GAP_ATTEMPTED       counted; Headwater counts its tries by its runs
 DETAIL_GAP_RECOVERED       counted; a gap heals when its record comes, and by no word alone
 DETAIL_GAPS_PAGE_REQUEST   answered with an empty page: the gaps of a run stand in its START
 
-Each is counted by its type, and `runs explain` shows the counts. Their START has one member more, `detail_gaps`.
+They also send a STATE for a stream that declares a `state_stream`. Its cursor is not kept, because only the parent's
+covers it: the next run reads that stream from its beginning, and finds most of it unchanged.
+
+Each is counted, and `runs explain` shows the counts. Their START has one member more, `detail_gaps`.
 """
 
 from collections.abc import Iterable
@@ -22,6 +25,7 @@ from headwater.wire.decode import NotAMessage
 from headwater.wire.messages import Name, Start
 
 PDPP_REFERENCE = "pdpp-reference/1"
+CHILD_STATE = "STATE of a state_stream child"
 
 
 class Assistance(Struct, frozen=True, tag="ASSISTANCE"):

@@ -60,6 +60,20 @@ def test_a_word_of_recovery_heals_nothing_by_itself(play):
     assert session.facts.extensions == {"DETAIL_GAP_RECOVERED": 1}
 
 
+def test_the_cursor_of_a_child_is_counted_and_not_kept(play):
+    """Only its parent's cursor covers a state_stream child; without the name the same STATE ends the run."""
+    plan = play.begin("RIDER").plan
+    state = b'{"type":"STATE","stream":"stamps","cursor":{"n":1}}'
+    session = Session(replace(plan, compatibility="pdpp-reference/1"))
+    session.start()
+    assert session.receive(state) is None
+    assert session.staged == {}
+    assert session.facts.extensions == {"STATE of a state_stream child": 1}
+    assert isinstance(session.receive(state.replace(b"stamps", b"nowhere")), Abort)
+    closed = play.begin("RIDER")
+    assert isinstance(closed.receive(state), Abort)
+
+
 @pytest.mark.parametrize("line", [b'{"type":"NOVEL"}', b'{"type":"ASSISTANCE"}', b"nonsense"])
 def test_what_it_does_not_have_still_ends_the_run(play, line):
     """The name opens a closed list."""

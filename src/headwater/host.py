@@ -6,7 +6,7 @@ Modules that only collecting needs are imported when it starts, so that looking 
 from __future__ import annotations
 
 import shutil
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,12 +24,14 @@ if TYPE_CHECKING:
     from headwater.collect.gaps import Turn
     from headwater.collect.inbox import Inbox
     from headwater.collect.plan import Authority, RunPlan
-    from headwater.collect.ports import Guest, Ledger, Observer, Outcome, Respondent
+    from headwater.collect.ports import Ledger, Observer, Outcome, Respondent
     from headwater.collect.recovery import Recovered
     from headwater.collect.runs import Deadlines, Run
     from headwater.control import Question
     from headwater.collect.schedules import PastRun
     from headwater.manifest.declaration import Declaration
+    from headwater.process.launch import Launch
+    from headwater.readiness import Readiness
     from headwater.store.sqlite.reading import Reader
     from headwater.store.sqlite.undo import Undone
     from headwater.wire.messages import CollectionMode, CollectionScope
@@ -107,6 +109,12 @@ class Host:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
+
+    def readiness(self) -> Readiness:
+        """Look at what this machine has, and change nothing."""
+        from headwater.readiness import readiness
+
+        return readiness(self.settings)
 
     # What can be run.
 
@@ -254,7 +262,7 @@ class Host:
                     run = Run(
                         Session(plan),
                         ledger,
-                        _launcher(program, spool),
+                        _launch(program, plan, spool, self.settings),
                         instance=program.name,
                         observe=watching.observe,
                         respondent=watching.answering(inbox),
@@ -439,23 +447,23 @@ async def _retrying(ledger: Ledger, plan: RunPlan, turn: Turn) -> RunPlan | None
     return replace(plan, scope=scope, mode="full_refresh", retries=tuple(page))
 
 
-def _launcher(program: Program, spool: Path) -> Callable[[], Awaitable[Guest]]:
+def _launch(program: Program, plan: RunPlan, spool: Path, settings: Settings) -> Launch:
     import sys
 
     import msgspec
 
-    from headwater.process.child import Child
-    from headwater.process.environment import child_environment
-    from headwater.wire.surroundings import OPTIONS_VARIABLE, SPOOL_VARIABLE
+    from headwater.process.launch import Launch
+    from headwater.wire.surroundings import OPTIONS_VARIABLE
 
     command = list(program.command)
     if program.folder is not None and command[0] == "python":
         command[0] = sys.executable
-    told = msgspec.json.encode(program.options).decode()
-    ours = {**program.variables, OPTIONS_VARIABLE: told, SPOOL_VARIABLE: str(spool)}
-
-    async def launch() -> Guest:
-        environment = child_environment(ours, program.environment)
-        return await Child.spawn(command, folder=program.folder, environment=environment)
-
-    return launch
+    return Launch(
+        command,
+        program.folder,
+        spool,
+        plan.bindings,
+        settings.private,
+        {**program.variables, OPTIONS_VARIABLE: msgspec.json.encode(program.options).decode()},
+        program.environment,
+    )

@@ -21,6 +21,14 @@ class Settings:
         return self.config_path.with_name("collect.toml")
 
     @property
+    def private(self) -> tuple[Path, ...]:
+        """What no connector may see: the state, and the configuration with its folder where that is the usual one."""
+        folder = self.config_path.parent
+        if folder.parts[-2:] == (".config", "headwater"):
+            return (self.state_dir, folder)
+        return (self.state_dir, self.config_path, self.collect_path)
+
+    @property
     def database_path(self) -> Path:
         """The one database."""
         return self.state_dir / "headwater.db"

@@ -57,17 +57,19 @@ def test_a_full_disk_fails_the_run_and_the_next_one_makes_it_whole(tmp_path, fil
 
 def test_a_disk_that_is_full_from_the_start_starts_nothing(tmp_path):
     """Where not even the beginning of a run can be noted, no connector is started."""
+    (tmp_path / "notes").touch()
     result = collect(tmp_path, "notes_start.py", str(tmp_path / "notes"), "{}", file_bytes=8192)
     assert result.returncode == 1
     assert "Traceback" not in result.stderr
     assert json.loads(result.stderr)["error"]["data"]["code"] in ("metadata_unavailable", "storage_failed")
-    assert not (tmp_path / "notes").exists()
+    assert (tmp_path / "notes").read_text() == ""
 
 
 def test_a_state_directory_that_cannot_be_made_starts_nothing(tmp_path):
     """A file where a folder should be is a sentence, and no accident inside."""
     (tmp_path / "s").write_text("a file")
+    (tmp_path / "notes").touch()
     result = collect(tmp_path, "notes_start.py", str(tmp_path / "notes"), "{}")
     data = json.loads(result.stderr)["error"]["data"]
     assert (result.returncode, data["code"], data["safe"]) == (1, "metadata_unavailable", "Nothing was started.")
-    assert not (tmp_path / "notes").exists()
+    assert (tmp_path / "notes").read_text() == ""

@@ -16,7 +16,7 @@ def leave(*_):
 
 signal.signal(signal.SIGTERM, leave)
 start = sys.stdin.readline()
-Path(sys.argv[1]).with_suffix(".start").write_text(start)
+Path(sys.argv[2]).write_text(start)
 sys.stdout.write("".join(f"{line}\n" for line in script["lines"]))
 sys.stdout.flush()
 if "last_words" in script:

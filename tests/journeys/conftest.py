@@ -86,6 +86,12 @@ class Headwater:
         page = self.type("records", "list", instance, stream, "--limit", "1000").result
         return {row["key"] for row in page["items"]}
 
+    def file(self, name: str) -> Path:
+        """Make an empty file, so that a guest can be handed it on its command line."""
+        path = self.place / name
+        path.touch()
+        return path
+
     def manifest(self, **members: Any) -> Path:
         """Write a manifest that differs from the guests' own."""
         path = self.place / "manifest.json"

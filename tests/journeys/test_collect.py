@@ -22,7 +22,7 @@ def test_a_first_run_stores_and_a_second_finds_nothing_new(headwater):
 @pytest.mark.clause("CP-145", "CP-149", "CP-405", "CP-407", "CP-905", "CP-300", "CP-301")
 def test_start_says_what_is_wanted_and_what_was_committed(headwater):
     """START is the only thing that is said; its state is null at first, and then each cursor exactly as it came."""
-    notes = headwater.place / "notes"
+    notes = headwater.file("notes")
     for _ in range(2):
         assert headwater.collect("notes_start.py", words=[str(notes), EXACT]).status == 0
     first, second = (json.loads(line) for line in notes.read_text().split("\n")[:-1])
@@ -38,7 +38,7 @@ def test_start_says_what_is_wanted_and_what_was_committed(headwater):
 @pytest.mark.clause("CP-414", "CP-308")
 def test_one_stream_may_be_asked_for(headwater):
     """`--stream` narrows the run; the others keep their cursors."""
-    notes = headwater.place / "notes"
+    notes = headwater.file("notes")
     headwater.collect("notes_start.py", words=[str(notes), '{"n":0}'])
     headwater.collect("notes_start.py", "--stream", "beta", words=[str(notes), '{"n":1}'])
     start = json.loads(notes.read_text().splitlines()[1])
@@ -51,7 +51,7 @@ def test_a_scope_file_is_completed_and_sent(headwater):
     """Fields that every record needs are added; the rest is sent as it was asked for."""
     scope = headwater.place / "scope.json"
     scope.write_text('{"streams":[{"name":"alpha","fields":["text"],"resources":["alpha1"]}]}')
-    notes = headwater.place / "notes"
+    notes = headwater.file("notes")
     headwater.collect("notes_start.py", "--scope", str(scope), words=[str(notes), "{}"])
     start = json.loads(notes.read_text())
     assert start["scope"] == {"streams": [{"name": "alpha", "resources": ["alpha1"], "fields": ["id", "text"]}]}
@@ -59,7 +59,7 @@ def test_a_scope_file_is_completed_and_sent(headwater):
 
 def test_a_full_refresh_starts_from_nothing(headwater):
     """`--mode full_refresh` sends no state, and the cursors commit as ever."""
-    notes = headwater.place / "notes"
+    notes = headwater.file("notes")
     headwater.collect("notes_start.py", words=[str(notes), '{"n":0}'])
     headwater.collect("notes_start.py", "--mode", "full_refresh", words=[str(notes), '{"n":1}'])
     start = json.loads(notes.read_text().splitlines()[1])
@@ -75,7 +75,7 @@ def test_bindings_are_announced_by_empty_objects(headwater):
     manifest = headwater.manifest(runtime_requirements={"bindings": bindings})
     answers = headwater.place / "answers.json"
     answers.write_text('{"answers":[]}')
-    notes = headwater.place / "notes"
+    notes = headwater.file("notes")
     given = ["--answer-file", str(answers)]
     assert headwater.collect("notes_start.py", *given, words=[str(notes), "{}"], manifest=manifest).status == 0
     assert json.loads(notes.read_text())["bindings"] == {name: {} for name in wanted}
@@ -89,12 +89,12 @@ def test_a_binding_that_is_missing_is_named_before_anything_starts(headwater, bi
     (headwater.place / "bin" / "touch").symlink_to("/bin/touch")
     monkeypatch.setenv("PATH", str(headwater.place / "bin"))  # a machine without a browser
     manifest = headwater.manifest(runtime_requirements={"bindings": {binding: {"required": True}}})
-    touched = headwater.place / "touched"
+    touched = headwater.file("touched")
     answer = headwater.collect("touches.sh", words=[str(touched)], manifest=manifest)
     assert answer.status == 1
     assert answer.failure["code"] == "binding_unavailable"
     assert binding in answer.failure["message"]
-    assert not touched.exists()
+    assert touched.read_text() == ""
     assert json.loads(answer.stderr)["error"]["code"] == "failure"
 
 
@@ -124,10 +124,10 @@ WINDOW, PARTS = "checkpoint_window", "parent_detail_accounting"
 def test_a_bad_manifest_starts_nothing(headwater, streams):
     """A refused manifest begins no run, and no file of the store is made or changed."""
     manifest = headwater.manifest(streams=[{**CHILD, "name": "ok"}, *({**CHILD, **stream} for stream in streams)])
-    touched = headwater.place / "touched"
+    touched = headwater.file("touched")
     answer = headwater.collect("touches.sh", "--stream", "ok", words=[str(touched)], manifest=manifest)
     assert (answer.status, answer.failure["code"], answer.failure["kind"]) == (2, "invalid_manifest", "usage")
-    assert not touched.exists()
+    assert touched.read_text() == ""
     assert not headwater.state.exists()
 
 
@@ -145,11 +145,11 @@ def test_what_does_not_fit_is_exit_2(headwater, code, options):
     """A scope without a stream, a stream that is not declared, a file that is not there: nothing is started."""
     scope = headwater.place / "scope.json"
     scope.write_text('{"streams":[]}')
-    touched = headwater.place / "touched"
+    touched = headwater.file("touched")
     typed = [option.replace("SCOPE", str(scope)) for option in options]
     answer = headwater.collect("touches.sh", *typed, words=[str(touched)])
     assert (answer.status, answer.failure["code"]) == (2, code)
-    assert not touched.exists()
+    assert touched.read_text() == ""
 
 
 @pytest.mark.clause("CLI-007", "CLI-034")

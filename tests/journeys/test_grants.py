@@ -20,6 +20,7 @@ def collect(tmp_path):
     """Collect under an authority and save a cursor; return the START that came, and the outcome."""
     host = Host(Settings(tmp_path / "config.toml", tmp_path / "state"))
     notes = tmp_path / "notes"
+    notes.touch()
 
     def collecting(authority, cursor):
         command = [sys.executable, str(GUESTS / "notes_start.py"), str(notes), cursor]

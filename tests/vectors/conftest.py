@@ -34,8 +34,12 @@ class Stage:
         return self.folder / "script.json"
 
     @property
+    def _told(self) -> Path:
+        return self._script.with_suffix(".start")
+
+    @property
     def _command(self) -> list[str]:
-        return [sys.executable, "-SE", str(GUEST), str(self._script)]
+        return [sys.executable, "-SE", str(GUEST), str(self._script), str(self._told)]
 
     @property
     def _settings(self) -> Settings:
@@ -44,7 +48,7 @@ class Stage:
     @property
     def start(self) -> dict[str, Any]:
         """The START that the last child was told."""
-        return json.loads(self._script.with_suffix(".start").read_text())
+        return json.loads(self._told.read_text())
 
     def write(self, script: str, terminal: str, *, off: int = 0, exit_code: int | None = None, held: bool) -> None:
         """Write what the child will play; `held` keeps its DONE back until it is asked to leave."""
@@ -52,6 +56,7 @@ class Stage:
         done, agreeing = done_line(terminal, sum(json.loads(line)["type"] == "RECORD" for line in lines) + off)
         members: dict[str, Any] = {"exit": agreeing if exit_code is None else exit_code}
         members |= {"lines": lines, "last_words": done} if held else {"lines": [*lines, *done]}
+        self._told.touch()
         self._script.write_text(json.dumps(members, default=bytes.decode))
 
     def play(

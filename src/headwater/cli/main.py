@@ -24,6 +24,7 @@ COMMANDS = {
     "rejections": ("rejections:rejections", "Records that were refused, with their bytes."),
     "state": ("state:state", "The committed cursors of an instance."),
     "instances": ("instances:instances", "Set up what is collected, without running it."),
+    "setup": ("setup:setup", "What this machine has for Headwater to stand on."),
     "connectors": ("connectors:connectors", "What can be run; make one; check one; add one."),
 }
 

@@ -4,12 +4,14 @@ import asyncio
 import contextlib
 import fcntl
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import IO
 
 from headwater import clock, limits
 from headwater.collect.ports import Lines
@@ -20,15 +22,20 @@ from headwater.wire.framing import Framer
 _PIPE_BYTES = 1 << 20
 _SET_PIPE_SIZE = 1031  # F_SETPIPE_SZ of Linux; Python 3.11's fcntl has no name for it on every build
 
+_BY_A_SIGNAL = 128
+_GROUP = re.compile(rb'"child-pid": *([0-9]+)')
+
 
 class Child:
     """One child process and its three pipes."""
 
-    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
+    def __init__(self, process: "subprocess.Popen[bytes]", told: IO[bytes] | None = None) -> None:
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
-        self._process = process
+        self._process, self._told = process, told
+        if told is not None:
+            os.set_blocking(told.fileno(), False)
         self._stdin, self._stdout, self._stderr = process.stdin, process.stdout, process.stderr
         for pipe in (self._stdin, self._stdout, self._stderr):
             os.set_blocking(pipe.fileno(), False)
@@ -39,12 +46,25 @@ class Child:
         self._drain: asyncio.Task[None] | None = None
 
     @classmethod
-    async def spawn(cls, command: Sequence[str], *, folder: Path | None, environment: Mapping[str, str]) -> "Child":
-        """Start a program in a process group of its own, or raise `connector_unavailable`."""
-        program = _find(command[0], folder, environment)
+    async def spawn(
+        cls,
+        command: Sequence[str],
+        *,
+        folder: Path | None,
+        environment: Mapping[str, str],
+        descriptors: Sequence[int] = (),
+        told: IO[bytes] | None = None,
+    ) -> "Child":
+        """Start a program in a process group of its own, or raise `connector_unavailable`.
+
+        It inherits `descriptors`. With `told` it is bubblewrap, which tells there the group of the program that it
+        starts, and then exits as that does, with 128 and its number for a signal.
+        """
+        program = find_program(command[0], folder, environment)
         try:
             process = subprocess.Popen(
                 [*_dying_with_parent(), program, *command[1:]],
+                pass_fds=descriptors,
                 cwd=folder,
                 env=dict(environment),
                 stdin=subprocess.PIPE,
@@ -55,7 +75,7 @@ class Child:
             )
         except (OSError, ValueError) as error:
             raise refuse("connector_unavailable", safe="Nothing was changed.") from error
-        child = cls(process)
+        child = cls(process, told)
         with contextlib.suppress(OSError):
             fcntl.fcntl(child._stdout.fileno(), _SET_PIPE_SIZE, _PIPE_BYTES)
         child._watch = asyncio.create_task(child._await_exit())
@@ -150,7 +170,7 @@ class Child:
         """End the process group. See `Guest.stop`."""
         await self.close_input()
         if not self._exited.is_set():
-            self._signal(signal.SIGTERM)
+            self._ask_to_leave()
             if await self.wait(limits.STOP_SECONDS) is None:
                 self._signal(signal.SIGKILL)
                 await self._exited.wait()
@@ -159,8 +179,9 @@ class Child:
             if task is not None:
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
-        self._stdout.close()
-        self._stderr.close()
+        for pipe in (self._stdout, self._stderr, self._told):
+            if pipe is not None:
+                pipe.close()
         return self._exit
 
     @property
@@ -171,7 +192,15 @@ class Child:
     @property
     def _exit(self) -> Exit:
         code = self._process.returncode
+        if self._told is not None and code is not None and code > _BY_A_SIGNAL:
+            return Exit(signal=code - _BY_A_SIGNAL)
         return Exit(signal=-code) if code is not None and code < 0 else Exit(code)
+
+    def _ask_to_leave(self) -> None:
+        """Send SIGTERM to the program's group: bubblewrap's own would go at once, and take the program along."""
+        told = _GROUP.search(self._told.read() or b"") if self._told is not None else None
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(int(told[1]) if told else self._process.pid, signal.SIGTERM)
 
     def _signal(self, number: int) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -214,7 +243,7 @@ async def _ready(descriptor: int) -> None:
         loop.remove_reader(descriptor)
 
 
-def _find(name: str, folder: Path | None, environment: Mapping[str, str]) -> str:
+def find_program(name: str, folder: Path | None, environment: Mapping[str, str]) -> str:
     """Return the program that a command's first word names; a relative path is one of the connector's folder."""
     if "/" in name and folder is not None:
         name = str(folder / name)

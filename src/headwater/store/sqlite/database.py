@@ -46,7 +46,7 @@ def open_database(path: Path, *, readonly: bool = False) -> apsw.Connection:
     Raise `metadata_schema_newer` for a database of a later release, `metadata_unavailable` where it
     cannot be opened or is no database of ours.
     """
-    if tuple(int(part) for part in apsw.sqlite_lib_version().split(".")) < _OLDEST_SQLITE:
+    if not sqlite_version()[1]:
         raise refuse("metadata_unavailable", "The SQLite library is too old to be safe; reinstall Headwater.")
     if readonly and not path.exists():
         raise refuse("metadata_unavailable", "Nothing has been collected yet.", command="headwater demo")
@@ -73,6 +73,12 @@ def _prepare(connection: apsw.Connection, path: Path, *, readonly: bool) -> None
     _migrate(connection, readonly=readonly)
     if readonly:
         connection.execute("PRAGMA query_only = ON")
+
+
+def sqlite_version() -> tuple[str, bool]:
+    """Return the version of the SQLite library, and whether it is safe for a store of ours."""
+    version = apsw.sqlite_lib_version()
+    return version, tuple(int(part) for part in version.split(".")) >= _OLDEST_SQLITE
 
 
 def _migrate(connection: apsw.Connection, *, readonly: bool) -> None:

@@ -1,0 +1,49 @@
+"""What one child may reach, as a value."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from headwater.process.confinement.seccomp import Sockets
+
+# The bindings that a confinement can hold a child to.
+ENFORCED: Final = ("network", "filesystem", "loopback_listen")
+
+
+@dataclass(frozen=True)
+class Confinement:
+    """What a child may see and reach. All paths are absolute and resolved.
+
+    `network`, `filesystem` and `loopback_listen` are bindings that the child was given. `ports` are TCP ports that it
+    may connect to although it has no network. `readable` is seen, and `writable` may be changed, whatever the bindings
+    say; `own` is seen even inside a folder of `hidden`, which is never seen otherwise. `spool` may be written and
+    holds `scratch`, the child's folder for temporary files.
+    """
+
+    spool: Path
+    network: bool = False
+    filesystem: bool = False
+    loopback_listen: bool = False
+    ports: tuple[int, ...] = ()
+    own: tuple[Path, ...] = ()
+    readable: tuple[Path, ...] = ()
+    writable: tuple[Path, ...] = ()
+    hidden: tuple[Path, ...] = ()
+
+    @property
+    def scratch(self) -> Path:
+        """Where the child keeps temporary files; it goes with the run."""
+        return self.spool / "tmp"
+
+    @property
+    def sockets(self) -> Sockets:
+        """Which internet sockets it may have: of any kind, TCP alone on this machine's network, or none of its."""
+        if self.network:
+            return "all"
+        return "tcp" if self.loopback_listen or self.ports else "none"
+
+
+def is_within(path: Path, folders: Iterable[Path]) -> bool:
+    """Whether a path is one of these folders or lies in one."""
+    return any(path.is_relative_to(folder) for folder in folders)

@@ -1,0 +1,97 @@
+"""Whether this machine is ready: what Headwater stands on, looked at without changing anything."""
+
+import os
+import platform
+import stat
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from headwater.catalog.instances import Instances
+from headwater.errors import HeadwaterError
+from headwater.process.confinement.survey import Survey, survey
+from headwater.settings import Settings
+
+State = Literal["ready", "failed", "unknown"]
+
+
+@dataclass(frozen=True)
+class Prerequisite:
+    """One thing that Headwater stands on; `command` is what to type next, or empty."""
+
+    name: str
+    state: State
+    detail: str
+    next_action: str = "none"
+    command: str = ""
+
+
+@dataclass(frozen=True)
+class Readiness:
+    """What was found. `confinement` says how connectors are held to their bindings."""
+
+    system: str
+    prerequisites: tuple[Prerequisite, ...]
+    confinement: Survey
+
+
+def readiness(settings: Settings) -> Readiness:
+    """Look at everything, or raise `invalid_configuration` for a `collect.toml` that does not load (CLI-113)."""
+    count = len(Instances(settings.collect_path).all())
+    configuration = Prerequisite("configuration", "ready", f"{count} instances are set up.")
+    confinement = survey()
+    found = (configuration, _metadata(settings), _sqlite(), _private(settings), _confinement(confinement))
+    return Readiness(f"{platform.system()} {platform.release()}", found, confinement)
+
+
+def _metadata(settings: Settings) -> Prerequisite:
+    from headwater.store.sqlite.database import open_database
+
+    if not settings.database_path.exists():
+        return Prerequisite("metadata", "unknown", "Nothing has been collected yet.", command="headwater demo")
+    try:
+        open_database(settings.database_path, readonly=True).close()
+    except HeadwaterError as error:
+        return Prerequisite("metadata", "failed", error.message, error.next_action, error.command)
+    return Prerequisite("metadata", "ready", "The database opens, and is of this release.")
+
+
+def _sqlite() -> Prerequisite:
+    from headwater.store.sqlite.database import sqlite_version
+
+    version, is_safe = sqlite_version()
+    if is_safe:
+        return Prerequisite("sqlite", "ready", f"SQLite {version}.")
+    return Prerequisite("sqlite", "failed", f"SQLite {version} can corrupt a database.", "upgrade")
+
+
+def _private(settings: Settings) -> Prerequisite:
+    open_ = [str(path) for path in _ours(settings) if not _is_private(path)]
+    if not open_:
+        return Prerequisite("private_folders", "ready", "Nobody but you can enter the folders that are there.")
+    detail = f"Others can enter, or own: {', '.join(open_)}."
+    return Prerequisite("private_folders", "failed", detail, "check_configuration", f"chmod 700 {open_[0]}")
+
+
+def _ours(settings: Settings) -> Iterator[Path]:
+    """Yield the folders that are Headwater's alone."""
+    yield from (path for path in settings.private if path.is_dir())
+
+
+def _is_private(path: Path) -> bool:
+    status = path.stat()
+    return status.st_uid == os.geteuid() and not stat.S_IMODE(status.st_mode) & 0o077
+
+
+def _confinement(found: Survey) -> Prerequisite:
+    used = next(way for way in found.ways if way.works)
+    lacking = [name for name in ("network", "filesystem") if name not in used.holds]
+    if not lacking:
+        return Prerequisite("confinement", "ready", f"Connectors are held to their bindings by {used.name}.")
+    detail = f"Connectors are not held to these bindings: {_joined(lacking)}."
+    return Prerequisite("confinement", "failed", detail, "check_configuration", found.command)
+
+
+def _joined(words: Iterable[str]) -> str:
+    return ", ".join(words)

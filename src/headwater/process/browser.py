@@ -6,10 +6,8 @@ it goes with the host however the host goes, and has written its cookies when it
 """
 
 import asyncio
-import json
 import os
 import shutil
-import socket
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
@@ -19,10 +17,10 @@ from headwater import limits
 from headwater.errors import HeadwaterError, refuse
 from headwater.process.child import Child
 from headwater.process.environment import child_environment
+from headwater.process.profile import PORT_FILE, made, prepare
 
 AUTOMATION: Final = "browser_automation"
 PROFILE: Final = "browser_profile"
-_PORT_FILE: Final = "DevToolsActivePort"
 
 PROGRAMS: Final = (
     "chromium",
@@ -83,13 +81,6 @@ _SHELL: Final = 'ulimit -c 0; exec "$@" 3<&0 4>/dev/null </dev/null >/dev/null'
 # Chromium keeps the crash reports of itself and its pages below this folder; here they can be kept nowhere.
 _HOME: Final = {"XDG_CONFIG_HOME": os.devnull}
 
-# What is typed into a form stays there: no password is remembered, and no history of fields is kept.
-_PREFERENCES: Final = {
-    "credentials_enable_service": False,
-    "profile": {"password_manager_enabled": False},
-    "autofill": {"profile_enabled": False, "credit_card_enabled": False},
-}
-
 
 def find_browser() -> str | None:
     """Return the program of the first browser that this machine has, None where it has none."""
@@ -112,7 +103,7 @@ async def browsing(
     """
     described = dict(bindings)
     if PROFILE in described:
-        described[PROFILE] = {"profile_path": str(_made(profile))}
+        described[PROFILE] = {"profile_path": str(made(profile))}
     async with AsyncExitStack() as stack:
         if AUTOMATION in described:
             try:
@@ -134,12 +125,12 @@ async def browser(profile: Path) -> AsyncIterator[str]:
     program = find_browser()
     if program is None:
         raise _unavailable("This machine has no Chromium.")
-    _prepare(_made(profile))
+    prepare(made(profile))
     flags = [*_FLAGS, f"--user-data-dir={profile}", *(["--no-sandbox"] if unsandboxed() else [])]
     words = ["/bin/sh", "-c", _SHELL, "sh", program, *flags, "about:blank"]
     child = await Child.spawn(words, folder=profile, environment=child_environment(_HOME | {"HOME": str(profile)}))
     try:
-        yield await _address(child, profile / _PORT_FILE)
+        yield await _address(child, profile / PORT_FILE)
     finally:
         await child.close_input()
         await child.wait(limits.STOP_SECONDS)
@@ -157,38 +148,6 @@ async def _address(child: Child, port_file: Path) -> str:
     except TimeoutError:
         raise _unavailable(f"Chromium did not start within {limits.BROWSER_START_SECONDS:g} seconds.") from None
     raise _unavailable("Chromium ended before it could be driven.")
-
-
-def _made(profile: Path) -> Path:
-    try:
-        profile.mkdir(parents=True, exist_ok=True, mode=0o700)
-    except OSError as error:
-        raise _unavailable("The folder for the browser's profile cannot be made.") from error
-    return profile
-
-
-def _prepare(profile: Path) -> None:
-    """Set the profile's preferences, and take away what the last browser may have left.
-
-    That is its address, and a mark that locks other machines out: the profile's one user is this run, and a container
-    has another name each time. Chromium sees by itself that a mark of this machine is an old one.
-    """
-    (profile / _PORT_FILE).unlink(missing_ok=True)
-    mark = profile / "SingletonLock"
-    with suppress(OSError):
-        if not os.readlink(mark).startswith(f"{socket.gethostname()}-"):
-            mark.unlink()
-    default = _made(profile / "Default")
-    (default / "Sessions").touch(mode=0o400)  # a file, so that no folder of tabs and of what was sent in them is made
-    known: dict[str, Any] = {}
-    with suppress(OSError, ValueError):
-        known = json.loads((default / "Preferences").read_bytes())
-    (default / "Preferences").write_text(json.dumps(_merged(known, _PREFERENCES)))
-
-
-def _merged(known: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-    inner = {name: _merged(known.get(name, {}), value) for name, value in wanted.items() if isinstance(value, dict)}
-    return {**known, **wanted, **inner}
 
 
 def _unavailable(message: str) -> HeadwaterError:

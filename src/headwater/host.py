@@ -403,8 +403,10 @@ def _made(folder: Path) -> Path:
 def _offered(*, asked: bool) -> dict[str, dict[str, Any]]:
     """Return the bindings this host offers: `interactive` only where questions will be answered (CP-057)."""
     from headwater.process.browser import AUTOMATION, PROFILE, find_browser
+    from headwater.wire.surroundings import OPTIONAL_SKIPS
 
     offered: dict[str, dict[str, Any]] = {"network": {}, "filesystem": {}, "loopback_listen": {}, PROFILE: {}}
+    offered[OPTIONAL_SKIPS] = {}
     if find_browser() is not None:
         offered[AUTOMATION] = {}
     return {**offered, "interactive": {}} if asked else offered

@@ -137,7 +137,9 @@ def _cursors(checkpoints: Mapping[str, Any]) -> Iterable[str]:
 
 def _details(run: Mapping[str, Any]) -> Iterable[str]:
     for report in run["facts"].get("coverage", []):
-        counts = ", ".join(f"{report[name]:,} {name}" for name in ("required", "hydrated", "gaps"))
+        counts = ", ".join(
+            f"{report[name]:,} {name}" for name in ("required", "hydrated", "gaps", "skipped") if name in report
+        )
         missing = f"{len(report['unaccounted'])} unaccounted"
         yield f"Details of {report['parent']} in {report['stream']}: {counts}, {missing}."
     for kind, count in run["facts"].get("extensions", {}).items():

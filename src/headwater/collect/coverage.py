@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 from headwater.manifest.graph import CheckpointGraph
 from headwater.wire.decode import NotAMessage
 from headwater.wire.keys import detail_key
@@ -16,14 +18,19 @@ class Report:
     required: tuple[str, ...]
     hydrated: frozenset[str]
     gaps: frozenset[str]
+    skips: frozenset[str] = frozenset()
 
 
 class CoverageBook:
-    """The reports and gaps of one run. It is judged as it stands at DONE, in whatever order they came (CP-518)."""
+    """The reports and gaps of one run. It is judged as it stands at DONE, in whatever order they came (CP-518).
 
-    def __init__(self, graph: CheckpointGraph, scope: frozenset[str]) -> None:
+    `credits_skips` says that this connector and this host both opted in to `optional_skip_keys`.
+    """
+
+    def __init__(self, graph: CheckpointGraph, scope: frozenset[str], *, credits_skips: bool = False) -> None:
         self._graph = graph
         self._scope = scope
+        self._credits_skips = credits_skips
         self.reports: dict[tuple[str, str], Report] = {}
         self.gaps: set[tuple[str, str | None, str]] = set()
 
@@ -41,7 +48,7 @@ class CoverageBook:
             raise NotAMessage("coverage_parent", "A DETAIL_COVERAGE names a parent that the manifest does not declare.")
         if (stream, parent) in self.reports:
             raise NotAMessage("coverage_twice", "A boundary reported DETAIL_COVERAGE twice.")
-        self.reports[stream, parent] = _report(message)
+        self.reports[stream, parent] = _report(message, credits_skips=self._credits_skips)
 
     def boundary_of_gap(self, stream: str, parent: str | None) -> str | None:
         """Return the parent that a gap counts for: the one it names, or the only one there is (CP-538, CP-539)."""
@@ -56,13 +63,11 @@ class CoverageBook:
             self.gaps.add((stream, parent, key))
 
     def unaccounted(self, stream: str, parent: str) -> list[str]:
-        """Return the required keys that are neither hydrated nor a gap that the run also reported."""
+        """Return the required keys that are neither hydrated, nor a gap that the run also reported, nor credited."""
         report = self.reports[stream, parent]
-        return [
-            key
-            for key in report.required
-            if key not in report.hydrated and not (key in report.gaps and (stream, parent, key) in self.gaps)
-        ]
+        accounted = report.hydrated | report.skips
+        accounted |= {key for key in report.gaps if (stream, parent, key) in self.gaps}
+        return [key for key in report.required if key not in accounted]
 
     def owed_to(self, parent: str) -> list[str]:
         """Return the in-scope detail streams that declare a parent and made no report for it."""
@@ -73,16 +78,24 @@ class CoverageBook:
         ]
 
 
-def _report(message: DetailCoverage) -> Report:
+def _report(message: DetailCoverage, *, credits_skips: bool) -> Report:
     required = _distinct("required_keys", message.required_keys)
     hydrated = _distinct("hydrated_keys", message.hydrated_keys)
     gaps = _distinct("gap_keys", message.gap_keys)
-    known = frozenset(required)
-    if not known.issuperset(hydrated) or not known.issuperset(gaps):
+    skips = _distinct("optional_skip_keys", _skips(message)) if credits_skips else ()
+    named = (*hydrated, *gaps, *skips)
+    if not frozenset(required).issuperset(named):
         raise NotAMessage("coverage_keys", "A DETAIL_COVERAGE has an outcome for a key that is not required.")
-    if set(hydrated) & set(gaps):
-        raise NotAMessage("coverage_keys", "A DETAIL_COVERAGE has a key both hydrated and as a gap.")
-    return Report(required, frozenset(hydrated), frozenset(gaps))
+    if len(set(named)) < len(named):
+        raise NotAMessage("coverage_keys", "A DETAIL_COVERAGE has a key with two outcomes.")
+    return Report(required, frozenset(hydrated), frozenset(gaps), frozenset(skips))
+
+
+def _skips(message: DetailCoverage) -> list[DetailKey]:
+    try:
+        return msgspec.convert(message.optional_skip_keys, list[DetailKey])
+    except msgspec.ValidationError as error:
+        raise NotAMessage("coverage_keys", "A DETAIL_COVERAGE has optional_skip_keys that are no keys.") from error
 
 
 def _distinct(member: str, keys: Sequence[DetailKey]) -> tuple[str, ...]:

@@ -43,6 +43,7 @@ from headwater.wire.messages import (
     StreamEvidence,
     whole,
 )
+from headwater.wire.surroundings import OPTIONAL_SKIPS
 
 
 class Phase(Enum):
@@ -96,7 +97,8 @@ class Session:
         self.out_of_scope = 0
         self._graph = plan.graph
         self._gates = {entry.name: Gate(plan.declaration.streams[entry.name], entry) for entry in plan.scope.streams}
-        self._coverage = CoverageBook(self._graph, frozenset(self._gates))
+        opted_in = OPTIONAL_SKIPS in plan.bindings
+        self._coverage = CoverageBook(self._graph, frozenset(self._gates), credits_skips=opted_in)
         self._evidence: dict[str, dict[str, int]] = {}
         self._skips: list[Skip] = []
         self._failed_streams: set[str] = set()
@@ -214,6 +216,7 @@ class Session:
                 "required": len(report.required),
                 "hydrated": len(report.hydrated),
                 "gaps": len(report.gaps),
+                **({"skipped": len(report.skips)} if report.skips else {}),
                 "unaccounted": self._coverage.unaccounted(stream, parent)[:20],
             }
             for (stream, parent), report in self._coverage.reports.items()

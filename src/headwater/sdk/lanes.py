@@ -6,11 +6,12 @@ from typing import Any
 
 from headwater.sdk.accounts import Accounts
 from headwater.sdk.outcome import Misuse
+from headwater.sdk.tombstones import proves_absence
 from headwater.sdk.writing import Writer
 from headwater.wire.keys import canonical_key
 from headwater.wire.messages import Key
 
-FETCHED, GAP, UNCHANGED = "fetched", "a gap", "unchanged"
+FETCHED, GAP, UNCHANGED, ABSENT = "fetched", "a gap", "unchanged", "absent"
 
 
 class DetailLane:
@@ -27,8 +28,11 @@ class DetailLane:
                 lane.emit(fetch(url))
     """
 
-    def __init__(self, writer: Writer, parent: str, reported: set[tuple[str, str]]) -> None:
+    def __init__(
+        self, writer: Writer, parent: str, reported: set[tuple[str, str]], *, credits_absence: bool = False
+    ) -> None:
         self._writer, self._parent, self._reported = writer, parent, reported
+        self._credits_absence = credits_absence
         self._keys = Accounts()
 
     def __enter__(self) -> "DetailLane":
@@ -87,6 +91,22 @@ class DetailLane:
         self._writer.gap(self._parent, name, **told)
         self._keys.settle(name, GAP)
 
+    def absent(self, key: Key, said: Mapping[str, Any] | None) -> bool:
+        """Say that the provider calls this very record removed; return whether that accounts for it.
+
+        `said` is the provider's own answer: it names the record, and has a member such as `deleted_at`. Without such
+        proof, or where not both sides opted in (the manifest declares `headwater.dev/optional-skip-keys`, and the host
+        offers it), the key stays unaccounted, and comes again.
+        """
+        self._check_open()
+        name = canonical_key(key)
+        self._keys.check(name, ABSENT)
+        self._keys.name(key)
+        accounts = self._credits_absence and proves_absence(key, said)
+        if accounts:
+            self._keys.settle(name, ABSENT)
+        return accounts
+
     def close(self) -> None:
         """Send this parent's coverage, once."""
         if self._boundary in self._reported:
@@ -100,6 +120,7 @@ class DetailLane:
             required_keys=self._keys.all,
             hydrated_keys=self._keys.of(FETCHED),
             gap_keys=self._keys.of(GAP) or None,
+            optional_skip_keys=self._keys.of(ABSENT) or None,
         )
         self._writer.channel.flush()
 

@@ -15,7 +15,7 @@ from headwater.sdk.narrowing import Narrowing
 from headwater.sdk.outcome import Declined, Misuse
 from headwater.sdk.writing import Writer
 from headwater.wire.messages import Interaction, Key, RecoveryAction, Start
-from headwater.wire.surroundings import OPTIONS_VARIABLE, SPOOL_VARIABLE
+from headwater.wire.surroundings import OPTIONAL_SKIPS, OPTIONS_VARIABLE, SPOOL_VARIABLE
 
 
 class RunContext:
@@ -169,7 +169,8 @@ class StreamRun:
             raise Misuse(f"stream {child} does not declare {self.name} in parent_streams")
         if (child, self.name) in self.run.reported:
             raise Misuse(f"the coverage of {child} for {self.name} was sent: one lane serves the whole run")
-        lane = DetailLane(self.run.stream(child).writer, self.name, self.run.reported)
+        opted_in = OPTIONAL_SKIPS in self.run.bindings
+        lane = DetailLane(self.run.stream(child).writer, self.name, self.run.reported, credits_absence=opted_in)
         self._covered.append(lane)
         return lane
 

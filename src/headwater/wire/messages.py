@@ -92,7 +92,10 @@ class SkipResult(Struct, frozen=True, tag="SKIP_RESULT"):
 
 
 class DetailCoverage(Struct, frozen=True, tag="DETAIL_COVERAGE"):
-    """How completely one checkpoint parent's details were fetched."""
+    """How completely one checkpoint parent's details were fetched.
+
+    `optional_skip_keys` is no part of the portable profile: it is looked at where both sides opted in, and nowhere else.
+    """
 
     reference_only: bool
     stream: Name
@@ -100,6 +103,7 @@ class DetailCoverage(Struct, frozen=True, tag="DETAIL_COVERAGE"):
     required_keys: list[DetailKey]
     hydrated_keys: list[DetailKey]
     gap_keys: list[DetailKey] = []
+    optional_skip_keys: Any = ()
 
 
 class DetailGap(Struct, frozen=True, tag="DETAIL_GAP"):

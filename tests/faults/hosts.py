@@ -2,7 +2,7 @@
 
 As a program it takes jobs from stdin, a JSON object a line: `words` of the command line (`{pid}` stands for the
 host's own process), `out` and `err`, the files that it prints to, and `fault`, what its disk does. It answers each
-job with the host's pid, and at its end with its exit status and the number of writes and syncs that its disk saw.
+job with the host's pid, and at its end with what `End` says.
 """
 
 import json
@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 
@@ -62,6 +62,14 @@ class DiskFile(apsw.VFSFile):
         return self.disk.kind
 
 
+class End(NamedTuple):
+    """The end of a host: its exit status, negative for a signal; the steps of its disk; its memory in bytes."""
+
+    status: int
+    steps: int
+    memory: int
+
+
 class Hosts:
     """The other end: starts hosts, one at a time."""
 
@@ -77,10 +85,9 @@ class Hosts:
         self.server.stdin.flush()
         return int(self.server.stdout.readline())
 
-    def end(self) -> tuple[int, int]:
-        """Wait for the host's end; return its exit status, negative for a signal, and the steps that its disk saw."""
-        status, steps = self.server.stdout.readline().split()
-        return int(status), int(steps)
+    def end(self) -> "End":
+        """Wait for the host's end."""
+        return End(*map(int, self.server.stdout.readline().split()))
 
     @property
     def said(self) -> dict[str, Any]:
@@ -126,8 +133,8 @@ def serve() -> None:
             host(**json.loads(line))
         os.close(seen)
         print(pid, flush=True)
-        _, status = os.waitpid(pid, 0)
-        print(os.waitstatus_to_exitcode(status), int(os.read(steps, 20) or 0), flush=True)
+        _, status, used = os.wait4(pid, 0)
+        print(os.waitstatus_to_exitcode(status), int(os.read(steps, 20) or 0), used.ru_maxrss * 1024, flush=True)
         os.close(steps)
 
 

@@ -1,7 +1,11 @@
 """A Headwater in a folder of its own, over the steady guest, and the promises that its database is held to."""
 
 import json
+import os
+import select
 import sys
+from collections.abc import Sequence
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -30,31 +34,21 @@ OFFENCES = {
 }
 
 
-class Machine:
-    """A Headwater in a folder of its own, over the steady guest, and what its database holds."""
+class Place:
+    """A Headwater in a folder of its own, for a program that declares some streams, and what its database holds."""
 
-    def __init__(self, folder: Path, hosts: Hosts) -> None:
+    def __init__(self, folder: Path, hosts: Hosts, streams: list[dict[str, Any]]) -> None:
         self.hosts = hosts
-        properties = {"id": {"type": "string"}, "text": {"type": "string"}, "blob_ref": {"type": "object"}}
-        schema = {"type": "object", "properties": properties}
-        common = {"primary_key": ["id"], "incremental": True, "semantics": "mutable_state", "schema": schema}
-        self.manifest = folder / "manifest.json"
-        streams = [{"name": name, **common} for name in STREAMS]
-        self.manifest.write_text(json.dumps({"connector_id": "https://x.example/steady", "streams": streams}))
-        self.where = ["--config", str(folder / "c.toml"), "--state-dir", str(folder / "s"), "--output", "json"]
         self.state = folder / "s"
         self.database = self.state / "headwater.db"
+        self.manifest = folder / "manifest.json"
+        self.manifest.write_text(json.dumps({"connector_id": "https://x.example/guest", "streams": streams}))
+        self.where = ["--config", str(folder / "c.toml"), "--state-dir", str(self.state), "--output", "json"]
 
-    def start(self, *told: object, fault: dict[str, Any] | None = None) -> int:
-        """Start a run, and return the pid of its host."""
-        program = [sys.executable, "-SE", str(GUEST), *map(str, told)]
-        return self.hosts.start([*self.where, "collect", "--manifest", str(self.manifest), "--", *program], fault)
-
-    def finish(self) -> dict[str, Any]:
-        """Run to the end and return the result."""
-        self.start()
-        assert self.hosts.end()[0] == 0, self.hosts.said
-        return self.hosts.said
+    def collect(self, *program: str, options: Sequence[str] = (), fault: dict[str, Any] | None = None) -> int:
+        """Start a run of a program, and return the pid of its host."""
+        words = [*self.where, "collect", "--manifest", str(self.manifest), *options, "--", *program]
+        return self.hosts.start(words, fault)
 
     def ask(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         connection = apsw.Connection(str(self.database))
@@ -69,6 +63,39 @@ class Machine:
         if not self.database.exists() or not self.ask("SELECT 1 FROM sqlite_master WHERE name = 'events'"):
             return False
         return bool(self.ask(sql))
+
+    def left_behind(self) -> list[str]:
+        """Return the processes of its connectors that do not come to an end."""
+        mark = f"={self.state}/spool/".encode()
+        left = []
+        for entry in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                if mark in (entry / "environ").read_bytes():
+                    descriptor = os.pidfd_open(int(entry.name))
+                    if not select.select([descriptor], [], [], 10)[0]:
+                        left.append((entry / "cmdline").read_text())
+                    os.close(descriptor)
+        return left
+
+
+class Machine(Place):
+    """A place for the steady guest, whose whole truth is known."""
+
+    def __init__(self, folder: Path, hosts: Hosts) -> None:
+        properties = {"id": {"type": "string"}, "text": {"type": "string"}, "blob_ref": {"type": "object"}}
+        schema = {"type": "object", "properties": properties}
+        common = {"primary_key": ["id"], "incremental": True, "semantics": "mutable_state", "schema": schema}
+        super().__init__(folder, hosts, [{"name": name, **common} for name in STREAMS])
+
+    def start(self, *told: object, fault: dict[str, Any] | None = None) -> int:
+        """Start a run, and return the pid of its host."""
+        return self.collect(sys.executable, "-SE", str(GUEST), *map(str, told), fault=fault)
+
+    def finish(self) -> dict[str, Any]:
+        """Run to the end and return the result."""
+        self.start()
+        assert self.hosts.end().status == 0, self.hosts.said
+        return self.hosts.said
 
     def stored(self, stream: str) -> dict[str, Any]:
         rows = self.ask(

@@ -38,7 +38,7 @@ def kill(machine: Machine, chance: random.Random, seconds: float, steps: int) ->
         moment = Timer(chance.uniform(0, seconds), strike, [host, victim])
         moment.start()
         moment.join()
-    status, _ = machine.hosts.end()
+    status = machine.hosts.end().status
     assert status in (0, 1, -signal.SIGKILL)
     if status == 1:
         assert machine.hosts.said["cause"] in ("no_done", "truncated", "exit_disagrees"), machine.hosts.said
@@ -75,7 +75,7 @@ def test_a_cut_off_run_goes_on_from_its_last_durable_cursor(machine):
     while not machine.has("SELECT 1 FROM staged"):
         pass
     os.kill(host, signal.SIGKILL)
-    assert machine.hosts.end()[0] == -signal.SIGKILL
+    assert machine.hosts.end().status == -signal.SIGKILL
     held = sum(len(machine.stored(stream)) for stream in STREAMS)
     result = machine.finish()
     assert machine.ask("SELECT status, cause FROM runs ORDER BY id LIMIT 1") == [("abandoned", "host_gone")]
@@ -88,7 +88,7 @@ def test_a_cut_off_run_goes_on_from_its_last_durable_cursor(machine):
 def test_a_killed_connector_commits_nothing(machine):
     """A connector that dies is no restart: its records stay and its cursors do not move."""
     machine.start("self", LINES - 1)
-    assert machine.hosts.end()[0] == 1
+    assert machine.hosts.end().status == 1
     assert machine.hosts.said["cause"] == "no_done"
     assert machine.hosts.said["checkpoints"]["committed"] == []
     assert machine.cursors() == {}
@@ -100,6 +100,6 @@ def test_a_killed_connector_commits_nothing(machine):
 def test_a_kill_while_the_database_is_made_leaves_one_that_can_be_made(machine, kind, step):
     """A first run that dies at its first steps is forgotten, or found and settled, and the next one is whole."""
     machine.start(fault={"at": step, "kind": kind})
-    assert machine.hosts.end()[0] == -signal.SIGKILL
+    assert machine.hosts.end().status == -signal.SIGKILL
     machine.finish()
     machine.is_whole()

@@ -1,25 +1,24 @@
 """What a connector stands on: Python packages in an environment of its own, Node packages in its own folder.
 
-Nothing of a connector or of a package runs while it is installed: Python packages are taken as wheels, and Node's
-install scripts are left out.
+Nothing of a connector or of a package runs while it is installed: Python packages are taken as wheels, by interpreters
+that see no file of the connector's, and Node's install scripts are left out.
 """
 
-import contextlib
-import json
 import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
-import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 import headwater
 from headwater import limits
+from headwater.catalog.requirements import requirement_faults, wanted
 from headwater.errors import refuse
 from headwater.manifest.faults import Fault
 from headwater.manifest.package import Package
@@ -40,11 +39,11 @@ def own_python(folder: Path) -> Path | None:
 
 def prerequisite_faults(folder: Path, package: Package) -> list[Fault]:
     """Return what keeps the packages of a connector from being installed."""
-    faults = []
-    if _needs_python(folder, package) and isinstance(_dependencies(folder), str):
-        faults.append(Fault("pyproject.toml", "toml", str(_dependencies(folder))))
+    faults = list(requirement_faults(folder)) if _runs_on_python(package) else []
     if _node_dependencies(folder) and not _is_locked(folder) and not (folder / NODE_MODULES).is_dir():
         faults.append(Fault("package.json", "lock", "has dependencies and no package-lock.json beside it"))
+    if _is_locked(folder) and _takes_from_git(folder):
+        faults.append(Fault("package-lock.json", "git", "takes a package from git, which would run its scripts"))
     if _is_locked(folder) and shutil.which("npm") is None:
         faults.append(Fault("package.json", "program", "needs npm, which is not in PATH"))
     return faults
@@ -58,9 +57,9 @@ def replaced(folder: Path) -> tuple[str, ...]:
 def install(folder: Path, package: Package, tell: Callable[[str], None]) -> tuple[str, ...]:
     """Install the packages of a connector into its folder; return the entries made, or raise `install_failed`."""
     built = []
-    if _needs_python(folder, package):
+    if _runs_on_python(package) and (packages := wanted(folder)):
         tell("Python packages, into an environment of its own")
-        _install_python(folder)
+        _install_python(folder, packages)
         built.append(ENVIRONMENT)
     if _is_locked(folder):
         tell("Node packages, from the lock file")
@@ -69,13 +68,11 @@ def install(folder: Path, package: Package, tell: Callable[[str], None]) -> tupl
     return tuple(built)
 
 
-def _install_python(folder: Path) -> None:
-    _run([sys.executable, "-m", "venv", ENVIRONMENT], folder)
+def _install_python(folder: Path, packages: Sequence[str]) -> None:
+    _run([sys.executable, "-I", "-m", "venv", str(folder / ENVIRONMENT)], folder.parent)
     _share_the_sdk(folder / ENVIRONMENT)
-    wanted = ["--requirement", "requirements.txt"] if (folder / "requirements.txt").is_file() else _dependencies(folder)
-    hashed = ["--require-hashes"] if _has_hashes(folder) else []
-    pip = [str(own_python(folder)), "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
-    _run([*pip, "--only-binary", ":all:", *hashed, *wanted], folder)
+    pip = [str(own_python(folder)), "-I", "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
+    _run([*pip, "--only-binary", ":all:", *packages], folder)
 
 
 def _share_the_sdk(environment: Path) -> None:
@@ -85,37 +82,25 @@ def _share_the_sdk(environment: Path) -> None:
     (library / "headwater.pth").write_text("".join(f"{path}\n" for path in ours), encoding="utf-8")
 
 
-def _needs_python(folder: Path, package: Package) -> bool:
-    if not package.command or package.command[0] != "python":
-        return False
-    return (folder / "requirements.txt").is_file() or bool(_dependencies(folder))
-
-
-def _dependencies(folder: Path) -> list[str] | str:
-    """Return the dependencies that a `pyproject.toml` names, or what is wrong with it."""
-    try:
-        project = tomllib.loads((folder / "pyproject.toml").read_text("utf-8")).get("project", {})
-    except FileNotFoundError:
-        return []
-    except (OSError, ValueError):
-        return "is not valid TOML"
-    named = project.get("dependencies", []) if isinstance(project, dict) else None
-    if not isinstance(named, list) or not all(isinstance(item, str) and item[:1].isalnum() for item in named):
-        return "has dependencies that are not a list of names"
-    return named
-
-
-def _has_hashes(folder: Path) -> bool:
-    with contextlib.suppress(OSError, UnicodeDecodeError):
-        return "--hash=" in (folder / "requirements.txt").read_text("utf-8")
-    return False
+def _runs_on_python(package: Package) -> bool:
+    return package.command[:1] == ("python",)
 
 
 def _node_dependencies(folder: Path) -> bool:
-    with contextlib.suppress(OSError, ValueError):
-        document = json.loads((folder / "package.json").read_text("utf-8"))
-        return isinstance(document, dict) and bool(document.get("dependencies"))
-    return False
+    return bool(_json(folder / "package.json").get("dependencies"))
+
+
+def _takes_from_git(folder: Path) -> bool:
+    packages = [_json(folder / name).get("packages") for name in _LOCKS]
+    rows = [row for named in packages if isinstance(named, dict) for row in named.values() if isinstance(row, dict)]
+    return any(str(row.get("resolved", "")).startswith("git") for row in rows)
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+    except (OSError, msgspec.DecodeError):
+        return {}
 
 
 def _is_locked(folder: Path) -> bool:

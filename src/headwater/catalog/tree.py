@@ -21,9 +21,9 @@ from headwater.manifest.faults import Fault
 
 Kind = Literal["file", "program", "link"]
 
-# What other programs leave in a folder, and nobody writes: never taken over.
-LEFTOVERS = frozenset(
-    {".git", ".hg", ".svn", ".venv", "__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".tox"}
+# What other programs leave in a folder, and what would change how a connector is installed: never taken over.
+NOT_TAKEN = frozenset(
+    {".git", ".hg", ".svn", ".venv", ".tox", "__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".npmrc"}
 )
 
 
@@ -96,7 +96,7 @@ def _walk(root: Path, leave: Collection[str]) -> Iterator[tuple[Path, os.stat_re
         folder = waiting.pop()
         with os.scandir(folder) as entries:
             for entry in sorted(entries, key=lambda entry: entry.name):
-                if entry.name in LEFTOVERS or (folder == root and entry.name in leave):
+                if entry.name in NOT_TAKEN or (folder == root and entry.name in leave):
                     continue
                 status = entry.stat(follow_symlinks=False)
                 if stat.S_ISDIR(status.st_mode):

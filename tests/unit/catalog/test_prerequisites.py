@@ -86,13 +86,79 @@ def test_a_connector_without_packages_has_no_environment(tmp_path):
     assert own_python(tmp_path) is None
 
 
-@pytest.mark.parametrize(
-    "text", ["[project\n", '[project]\ndependencies = "x"\n', '[project]\ndependencies = ["-r /x"]\n']
-)
+TAKEN = [
+    "greeting",
+    "greeting==1.0  # the word",
+    "greeting[loud,_x] >=1.0, <2 ; python_version >= '3.11' --hash=sha256:00 --hash=sha256:11",
+    "greeting == 1.0 \\\n    --hash=sha256:00",
+    "--index-url https://packages.example/simple",
+    "-f ./wheels",
+    "# nothing",
+]
+NOT_TAKEN = [
+    ".",
+    "./greeting",
+    "-e .",
+    "--editable=.",
+    "greeting @ https://packages.example/greeting-1.0.tar.gz",
+    "https://packages.example/greeting.tar.gz",
+    "git+https://code.example/greeting",
+    "greeting-1.0.tar.gz",
+    "greeting.zip",
+    "-r more.txt",
+    "--no-binary :all:",
+    "--no-binary=greeting",
+    "--trusted-host packages.example",
+    "--extra-index-url https://packages.example/${HOME}",
+    "greeting \\\n--no-binary :all:",
+    "greeting --config-settings=a=b",
+    "greeting==1.0 --hash=sha256:00 --global-option=x",
+]
+
+
+@pytest.mark.parametrize("line", TAKEN)
+def test_a_package_by_its_name_is_taken(tmp_path, line):
+    """With versions, markers and hashes, and where to look for it."""
+    (tmp_path / "requirements.txt").write_text(line)
+    assert prerequisite_faults(tmp_path, PYTHON) == []
+
+
+@pytest.mark.parametrize("line", NOT_TAKEN)
+def test_what_pip_would_build_or_obey_is_a_fault(tmp_path, line):
+    """Found before a copy is made, with the number of its line."""
+    (tmp_path / "requirements.txt").write_text(f"# first\n{line}\n")
+    assert [fault.pointer for fault in prerequisite_faults(tmp_path, PYTHON)] == ["requirements.txt/2"]
+
+
+@pytest.mark.parametrize("text", ["[project", '[project]\ndependencies = "x"', "project = 3\n", "\xff"])
 def test_a_pyproject_that_cannot_be_read_is_a_fault(tmp_path, text):
-    """Found before a copy is made; an option of pip is no dependency."""
-    (tmp_path / "pyproject.toml").write_text(text)
-    assert [fault.pointer for fault in prerequisite_faults(tmp_path, PYTHON)] == ["pyproject.toml"]
+    """Nothing is guessed."""
+    (tmp_path / "pyproject.toml").write_text(text, encoding="latin-1")
+    assert [fault.rule for fault in prerequisite_faults(tmp_path, PYTHON)] == ["unreadable"]
+
+
+def test_dependencies_of_a_project_are_held_to_the_same(tmp_path):
+    """An option of pip is no dependency, and a folder is none."""
+    (tmp_path / "pyproject.toml").write_text('[project]\ndependencies = ["greeting>=1", "-r /x", "."]\n')
+    assert [fault.pointer for fault in prerequisite_faults(tmp_path, PYTHON)] == ["pyproject.toml"] * 2
+
+
+def test_no_file_of_the_connector_runs_while_it_is_installed(tmp_path):
+    """Not even one that has the name of a module that the installers import."""
+    trap = f"open({str(tmp_path / 'ran')!r}, 'w')\n"
+    for name in ("venv", "ensurepip", "pip", "logging", "argparse", "sitecustomize", "usercustomize", "encodings"):
+        (tmp_path / f"{name}.py").write_text(trap)
+    require(tmp_path, wheel(tmp_path))
+    assert install(tmp_path, PYTHON, quiet) == (".venv",)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_node_package_from_git_is_a_fault(tmp_path):
+    """To take it, npm would run what prepares it."""
+    (tmp_path / "package.json").write_text("{}")
+    row = {"resolved": "git+ssh://git@code.example/x.git#00"}
+    (tmp_path / "package-lock.json").write_text(json.dumps({"packages": {"node_modules/x": row}}))
+    assert "git" in [fault.rule for fault in prerequisite_faults(tmp_path, NODE)]
 
 
 def test_node_packages_need_a_lock(tmp_path):

@@ -106,6 +106,8 @@ def main():
     code = ask() if OPTIONS.get("asks") else ""
     if SIN == "tells_stderr":
         sys.stderr.write(f"the code is {code}\n")
+    if SIN == "tells_progress":
+        say("PROGRESS", message=f"Signing in with {code}")
     if SIN == "ignores_sigterm":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         say("PROGRESS", message="The next line does not fit into the pipe.")

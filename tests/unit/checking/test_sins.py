@@ -94,6 +94,7 @@ SINS = [
     ("asks_for_ever", "", "CP-705", {"asks": True}),
     ("saves_code", "otp", "CP-408", {"asks": True}),
     ("locates_code", "otp", "CP-537", {"asks": True}),
+    ("tells_progress", "otp", "CP-711", {"asks": True}),
     ("tells_stderr", "otp", "CP-711", {"asks": True}),
     ("claims_nothing", "no-network", "CP-204", {"port": 0}),
     ("dies_without_network", "no-network", "CP-214", {"port": 0}),

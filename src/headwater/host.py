@@ -257,7 +257,7 @@ class Host:
                 plan = await (_begun(ledger, wish) if turn is None else _retrying(ledger, wish, turn))
                 if plan is None:
                     return None
-                async with self._browsing(program, plan) as plan:
+                async with self._browsing(program, plan, spool) as plan:
                     inbox = Inbox()
                     run = Run(
                         Session(plan),
@@ -333,7 +333,7 @@ class Host:
             shutil.rmtree(lane, ignore_errors=True)
 
     @asynccontextmanager
-    async def _browsing(self, program: Program, plan: RunPlan) -> AsyncIterator[RunPlan]:
+    async def _browsing(self, program: Program, plan: RunPlan, spool: Path) -> AsyncIterator[RunPlan]:
         """Have the browser run that a run's bindings ask for, and give the plan what START tells of it.
 
         A profile belongs to one connector: another one of the same name does not get its logins.
@@ -345,7 +345,7 @@ class Host:
         declaration = plan.declaration
         digest = sha256(declaration.connector_id.encode()).hexdigest()[:8]
         profile = self.settings.browsers_dir / f"{program.connector}--{program.instance}--{digest}"
-        async with browsing(plan.bindings, declaration.required_bindings, profile) as bindings:
+        async with browsing(plan.bindings, declaration.required_bindings, profile, spool) as bindings:
             yield replace(plan, bindings=bindings)
 
     def _ledger(self, program: Program, spool: Path) -> Ledger:

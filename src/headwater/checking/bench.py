@@ -152,7 +152,8 @@ class Bench:
             children.append(await self.launch(network=network))
             return trouble(children[0]) if trouble is not None else children[0]
 
-        async with browsing(plan.bindings, self.declaration.required_bindings, self.spool / "browser") as bindings:
+        required, profile = self.declaration.required_bindings, self.spool / "browser"
+        async with browsing(plan.bindings, required, profile, self.spool) as bindings:
             session = Watched(replace(plan, run_id=clock.identifier("run"), bindings=bindings), listened)
             run = Run(
                 session,

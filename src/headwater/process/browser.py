@@ -11,11 +11,15 @@ import shutil
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from headwater import limits
 from headwater.errors import HeadwaterError, refuse
 from headwater.process.child import Child
+from headwater.process.confinement.boundary import Confinement
+from headwater.process.confinement.view import program_paths
+from headwater.process.confinement.ways import chosen, enclosing
 from headwater.process.environment import child_environment
 from headwater.process.profile import PORT_FILE, made, prepare
 
@@ -78,8 +82,12 @@ _FLAGS: Final = (
 # The DevTools pipe is read from descriptor 3 and written to 4: nobody asks anything there, its end is what counts.
 _SHELL: Final = 'ulimit -c 0; exec "$@" 3<&0 4>/dev/null </dev/null >/dev/null'
 
-# Chromium keeps the crash reports of itself and its pages below this folder; here they can be kept nowhere.
-_HOME: Final = {"XDG_CONFIG_HOME": os.devnull}
+# Chromium keeps the crash reports of itself and its pages below XDG_CONFIG_HOME; here they can be kept nowhere.
+_NO_CRASH_REPORTS: Final = os.devnull
+
+# What a browser reads beside the system: what its administrator has set, as the certificates and policies of a company.
+_SETTINGS: Final = tuple(Path("/etc", name) for name in ("chromium", "chromium.d", "chromium-browser", "opt/chrome"))
+_SHARED_MEMORY: Final = (Path("/dev/shm"),)  # noqa: S108 - its processes share their pages there
 
 
 def find_browser() -> str | None:
@@ -94,12 +102,13 @@ def unsandboxed() -> bool:
 
 @asynccontextmanager
 async def browsing(
-    bindings: Mapping[str, dict[str, Any]], required: frozenset[str], profile: Path
+    bindings: Mapping[str, dict[str, Any]], required: frozenset[str], profile: Path, spool: Path
 ) -> AsyncIterator[dict[str, dict[str, Any]]]:
     """Have a run's browser run, and give the bindings their descriptors. Nothing starts unless a binding asks for it.
 
-    `profile` is the instance's folder, made where it is asked for; its instance's lock must be held. Where the browser
-    does not start, raise `binding_unavailable` if it is required, and leave the binding out if it is not (CP-052).
+    `profile` is the instance's folder, made where it is asked for; its instance's lock must be held. `spool` is the
+    run's, where the browser may leave what it downloads. Where the browser does not start, raise `binding_unavailable`
+    if it is required, and leave the binding out if it is not (CP-052).
     """
     described = dict(bindings)
     if PROFILE in described:
@@ -107,7 +116,7 @@ async def browsing(
     async with AsyncExitStack() as stack:
         if AUTOMATION in described:
             try:
-                address = await stack.enter_async_context(browser(profile))
+                address = await stack.enter_async_context(browser(profile, spool))
                 described[AUTOMATION] = {"interface": "cdp", "ws_url": address, "headed_supported": False}
             except HeadwaterError:
                 if AUTOMATION in required:
@@ -117,7 +126,7 @@ async def browsing(
 
 
 @asynccontextmanager
-async def browser(profile: Path) -> AsyncIterator[str]:
+async def browser(profile: Path, spool: Path) -> AsyncIterator[str]:
     """Start a browser, and yield the WebSocket address of its DevTools; end it and all it started afterwards.
 
     Raise `binding_unavailable` where there is none, it ends, or it gives no address in `limits.BROWSER_START_SECONDS`.
@@ -125,16 +134,44 @@ async def browser(profile: Path) -> AsyncIterator[str]:
     program = find_browser()
     if program is None:
         raise _unavailable("This machine has no Chromium.")
-    prepare(made(profile))
+    profile = made(profile)
+    prepare(profile)
+    with TemporaryDirectory(prefix="headwater-browser-", ignore_cleanup_errors=True) as scratch:
+        child = await _started(program, profile, _confinement(program, profile, spool, Path(scratch)))
+        try:
+            yield await _address(child, profile / PORT_FILE)
+        finally:
+            await child.close_input()
+            await child.wait(limits.STOP_SECONDS)
+            await child.stop()
+
+
+def _confinement(program: str, profile: Path, spool: Path, scratch: Path) -> Confinement:
+    """Hold the browser to its profile: who drives it could have it read and write any file of the owner's."""
+    readable = [*program_paths(Path(program), Path.home().resolve()), *_SETTINGS]
+    return Confinement(
+        scratch.resolve(),
+        network=True,
+        local_sockets=True,
+        readable=tuple(dict.fromkeys(path.resolve() for path in readable if path.exists())),
+        writable=(profile, spool.resolve(), *(path for path in _SHARED_MEMORY if path.is_dir())),
+    )
+
+
+async def _started(program: str, profile: Path, confinement: Confinement) -> Child:
     flags = [*_FLAGS, f"--user-data-dir={profile}", *(["--no-sandbox"] if unsandboxed() else [])]
     words = ["/bin/sh", "-c", _SHELL, "sh", program, *flags, "about:blank"]
-    child = await Child.spawn(words, folder=profile, environment=child_environment(_HOME | {"HOME": str(profile)}))
-    try:
-        yield await _address(child, profile / PORT_FILE)
-    finally:
-        await child.close_input()
-        await child.wait(limits.STOP_SECONDS)
-        await child.stop()
+    folders = {"HOME": str(profile), "TMPDIR": str(confinement.spool), "XDG_CONFIG_HOME": _NO_CRASH_REPORTS}
+    confinement.scratch.mkdir()
+    way = await asyncio.to_thread(chosen, profile, confinement)
+    with enclosing(way, words, profile, confinement) as enclosed:
+        return await Child.spawn(
+            enclosed.command,
+            folder=profile,
+            environment=child_environment(folders),
+            descriptors=enclosed.descriptors,
+            told=enclosed.told,
+        )
 
 
 async def _address(child: Child, port_file: Path) -> str:

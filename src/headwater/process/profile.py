@@ -23,12 +23,12 @@ _PREFERENCES: Final = {
 
 
 def made(profile: Path) -> Path:
-    """Make the folder, for its owner alone, or raise `binding_unavailable`."""
+    """Make the folder, for its owner alone, and return where it really is; or raise `binding_unavailable`."""
     try:
         profile.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
         raise _refused() from error
-    return profile
+    return profile.resolve()
 
 
 def prepare(profile: Path) -> None:

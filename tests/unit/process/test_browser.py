@@ -1,6 +1,7 @@
 """A browser for one run: the real one of this machine, or a program in its place that fails as browsers do."""
 
 import asyncio
+import importlib
 import json
 import os
 import re
@@ -19,7 +20,12 @@ from websockets.sync.client import connect
 
 from headwater import limits
 from headwater.errors import HeadwaterError
+from headwater.process import browser
 from headwater.process.browser import AUTOMATION, PROFILE, browsing, find_browser
+from headwater.process.confinement.ways import WAYS
+from headwater.sdk import Fail
+
+PORTAL = Path(__file__).parents[3] / "examples" / "connectors" / "portal"
 
 
 def during(
@@ -27,8 +33,11 @@ def during(
 ) -> Any:
     """Return what `use` makes of the descriptors while the browser runs."""
 
+    spool = profile.parent / "spool"
+
     async def going() -> Any:
-        async with browsing(bindings, frozenset(required), profile) as described:
+        spool.mkdir(exist_ok=True)
+        async with browsing(bindings, frozenset(required), profile, spool) as described:
             return await asyncio.to_thread(use, described)
 
     return asyncio.run(going())
@@ -43,6 +52,12 @@ def processes(profile: Path) -> dict[int, int]:
             if str(profile).encode() in told and int(entry.name) != os.getpid():
                 found[int(entry.name)] = os.pidfd_open(int(entry.name))
     return found
+
+
+def is_browser(pid: int) -> bool:
+    """Whether a process is the browser itself: none of its children, and nothing that it was started by."""
+    told = Path(f"/proc/{pid}/cmdline").read_bytes()
+    return b"chrom" in told.split(b"\0")[0] and b"--type=" not in told
 
 
 def gone(found: dict[int, int]) -> bool:
@@ -114,7 +129,7 @@ def test_only_this_machine_can_reach_the_browser(tmp_path):
 @needs.browser
 def test_a_browser_goes_straight_to_the_site_and_nowhere_else(tmp_path, instead):
     """No proxy of the environment is used, and no call home is made: so says Chromium's own log of its network."""
-    log, resolves = tmp_path / "net.json", "MAP portal.example 127.0.0.1"
+    log, resolves = tmp_path / "profile" / "net.json", "MAP portal.example 127.0.0.1"
     proxy = "http_proxy=http://127.0.0.1:9"  # nobody listens there
     instead(f'{proxy} exec {find_browser()} "$@" --log-net-log={log} --host-resolver-rules="{resolves}"')
     with serving(Portal("ada", "", "")) as portal:
@@ -130,24 +145,51 @@ def test_a_browser_goes_straight_to_the_site_and_nowhere_else(tmp_path, instead)
     assert {re.sub(r"^[a-z]+://|[:/?].*$", "", text) for text in told} == {"127.0.0.1", "portal.example"}
 
 
+HELD = [pytest.param(way, id=way.name) for way in WAYS if "filesystem" in way.holds]
+
+
+@needs.browser
+@pytest.mark.parametrize("way", HELD)
+def test_a_browser_reads_no_file_but_its_own(tmp_path, monkeypatch, way):
+    """Who drives it could have it show any file of the owner's; what it downloads lies in the spool of its run."""
+    if way.lacking() and "CI" not in os.environ:
+        pytest.skip(way.lacking())
+    monkeypatch.setattr(browser, "chosen", lambda *_: way)
+    monkeypatch.syspath_prepend(PORTAL)
+    opened = importlib.import_module("page").opened
+    (tmp_path / "spool").mkdir()
+    for place in (tmp_path, tmp_path / "spool"):
+        (place / "page.html").write_text("what is in a file")
+
+    def use(described):
+        with opened(described[AUTOMATION]["ws_url"]) as page:
+            page.open(f"file://{tmp_path}/spool/page.html")
+            assert page.look("document.body.innerText") == "what is in a file"
+            with pytest.raises(Fail, match="cannot be reached"):
+                page.open(f"file://{tmp_path}/page.html")
+
+    during(tmp_path / "profile", {AUTOMATION: {}}, use)
+
+
 @pytest.mark.clause("CP-055")
 def test_a_profile_is_a_folder_of_the_owner_s_that_stays(tmp_path, instead):
     """It is made where it is asked for, can be entered by its owner only, and no browser starts for it."""
-    started = instead("touch started")
+    instead("touch started")
     profile = tmp_path / "state" / "profile"
+    profile.parent.mkdir()
     described = during(profile, {PROFILE: {}})
     assert described == {PROFILE: {"profile_path": str(profile)}}
     assert profile.stat().st_mode & 0o777 == 0o700
     (profile / "cookie").write_text("kept")
     assert (Path(during(profile, {PROFILE: {}})[PROFILE]["profile_path"]) / "cookie").read_text() == "kept"
-    assert not list(started.glob("started"))
+    assert [path.name for path in profile.iterdir()] == ["cookie"]
 
 
 def test_nothing_starts_and_nothing_is_made_for_a_run_without_a_browser(tmp_path, instead):
     """A run that asks for neither binding does not pay for them."""
-    instead(f"touch {tmp_path}/started")
+    instead("touch started")
     assert during(tmp_path / "profile", {"network": {}}) == {"network": {}}
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["bin"]
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["bin", "chromium", "spool"]
 
 
 @pytest.mark.clause("CP-050")
@@ -172,10 +214,10 @@ def test_a_browser_has_a_deadline_to_start(tmp_path, instead, monkeypatch):
     """One that hangs is ended with all that it started."""
     monkeypatch.setattr(limits, "BROWSER_START_SECONDS", 0.3)
     monkeypatch.setattr(limits, "STOP_SECONDS", 0.1)
-    instead(f"touch {tmp_path}/started; sleep 600 & sleep 600")
+    instead("touch started; sleep 600 & sleep 600")
     with pytest.raises(HeadwaterError, match="did not start within"):
         during(tmp_path / "profile", {AUTOMATION: {}})
-    assert (tmp_path / "started").exists()
+    assert (tmp_path / "profile" / "started").exists()
     left = processes(tmp_path / "profile")
     assert not left or gone(left)
 
@@ -191,10 +233,11 @@ def test_the_address_of_an_earlier_browser_is_not_taken_for_this_one_s(tmp_path,
 HOLDS = """
 import asyncio, sys
 from pathlib import Path
+from headwater.process import browser
 from headwater.process.browser import AUTOMATION, browsing
 
 async def main():
-    async with browsing({AUTOMATION: {}}, frozenset({AUTOMATION}), Path(sys.argv[1])) as described:
+    async with browsing({AUTOMATION: {}}, frozenset({AUTOMATION}), Path(sys.argv[1]), Path(sys.argv[2])) as described:
         print("ready", flush=True)
         await asyncio.sleep(600)
 
@@ -214,7 +257,7 @@ def test_a_browser_goes_when_its_host_is_killed(tmp_path, way):
             found = find_browser() if name == "chromium" else f"/bin/{name}"
             if found and Path(found).exists():
                 (Path(path) / name).symlink_to(found)
-    words = [sys.executable, "-c", HOLDS, str(tmp_path / "profile")]
+    words = [sys.executable, "-c", HOLDS, str(tmp_path / "profile"), str(tmp_path)]
     host = subprocess.Popen(words, stdout=subprocess.PIPE, env={"PATH": path, "HOME": str(tmp_path)})
     try:
         assert host.stdout is not None
@@ -235,7 +278,7 @@ def test_a_browser_that_crashes_leaves_no_memory_behind(tmp_path):
 
     def use(described):
         running = processes(profile)
-        (main,) = (pid for pid in running if os.getpgid(pid) == pid)
+        (main,) = (pid for pid in running if is_browser(pid))
         assert re.search(r"Max core file size +0 +0 ", Path(f"/proc/{main}/limits").read_text())
         os.kill(main, signal.SIGSEGV)
         assert gone(running)

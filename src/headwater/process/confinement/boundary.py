@@ -18,13 +18,15 @@ class Confinement:
     `network`, `filesystem` and `loopback_listen` are bindings that the child was given. `ports` are TCP ports that it
     may connect to although it has no network. `readable` is seen, and `writable` may be changed, whatever the bindings
     say; `own` is seen even inside a folder of `hidden`, which is never seen otherwise. `spool` may be written and
-    holds `scratch`, the child's folder for temporary files.
+    holds `scratch`, the child's folder for temporary files. `local_sockets` are those of the file system, for a program
+    that is several processes; they lead past this boundary, so no connector has them.
     """
 
     spool: Path
     network: bool = False
     filesystem: bool = False
     loopback_listen: bool = False
+    local_sockets: bool = False
     ports: tuple[int, ...] = ()
     own: tuple[Path, ...] = ()
     readable: tuple[Path, ...] = ()
@@ -40,7 +42,7 @@ class Confinement:
     def sockets(self) -> Sockets:
         """Which internet sockets it may have: of any kind, TCP alone on this machine's network, or none of its."""
         if self.network:
-            return "all"
+            return "local" if self.local_sockets else "all"
         return "tcp" if self.loopback_listen or self.ports else "none"
 
 

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
-Sockets = Literal["all", "tcp", "none"]
+Sockets = Literal["local", "all", "tcp", "none"]
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 _ALLOW, _REFUSE = 0x7FFF0000, 0x00050000 | 13  # SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO with EACCES
@@ -34,7 +34,8 @@ Line = str | tuple[int, int] | tuple[int, int, str, str]
 def seccomp_filter(sockets: Sockets, machine: str | None = None) -> bytes | None:
     """Return the filter's program, None for a machine that it is not written for.
 
-    It leaves `all` internet sockets, `tcp` alone with no connection but by `connect`, or `none`.
+    It leaves `all` internet sockets, with the `local` ones or without, `tcp` alone with no connection but by `connect`,
+    or `none`.
     """
     known = _MACHINES.get(machine or platform.machine())
     if known is None:
@@ -79,6 +80,7 @@ _SOCKETS: Final[Sequence[Line]] = (
     "fourth",
     (_LOAD, _ARGUMENTS[3]),
     (_ANY_BIT, _FAST_OPEN, "refuse", "allow"),
+    "local",
     "allow",
     (_RETURN, _ALLOW),
     "none",

@@ -110,7 +110,7 @@ def _rules(confinement: Confinement, *, files: bool, isolate: bool) -> Rules:
         hidden=[str(path) for path in confinement.hidden],
         own=[str(path) for path in confinement.own],
         write=[str(path) for path in (*confinement.writable, confinement.spool)],
-        tcp=confinement.sockets != "all",
+        tcp=not confinement.network,
         listen=confinement.loopback_listen,
         ports=confinement.ports,
         seccomp=(seccomp_filter(confinement.sockets) or b"").hex(),

@@ -3,7 +3,7 @@
 import tomllib
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headwater.catalog.tables import with_members, without_table
@@ -96,6 +96,7 @@ fillers = st.sampled_from(["", "# words\n", "\n", "\n# words\n\n"])
 values = st.one_of(st.text(max_size=8), st.integers(), st.booleans(), st.lists(st.text(max_size=3), max_size=2))
 
 
+@settings(max_examples=200, deadline=None)
 @given(st.lists(st.tuples(tables, fillers, fillers)), names, st.dictionaries(st.sampled_from("pqr"), values))
 def test_an_edit_says_what_it_should_and_can_be_taken_back(parts, name, members):
     """Of whatever file: the edited text has the members, every line of the text before, and nothing else."""

@@ -12,6 +12,7 @@ from headwater.collect.schedules import Cron, Due, Every, PastRun, Schedule, jit
 
 ZONES = ("UTC", "Europe/Zurich", "America/New_York", "Australia/Lord_Howe", "America/Sao_Paulo", "Pacific/Apia")
 EXPRESSIONS = ("0 7 * * *", "30 2 * * *", "*/20 * * * *", "0 */3 * * *", "15 * * * *", "0 0 1 * *", "59 23 * * SUN")
+played = settings(max_examples=200, deadline=None)
 SECOND, DAY = timedelta(seconds=1), timedelta(days=1)
 
 moments = st.datetimes(datetime(2000, 1, 1), datetime(2037, 1, 1)).map(lambda naive: naive.replace(tzinfo=UTC))
@@ -46,6 +47,7 @@ class Life:
         return [due.occurrence for due, run in self.begun if run.succeeded]
 
 
+@played
 @given(crons, moments)
 def test_an_occurrence_is_after_the_moment_and_the_next_one_after_it(cron, moment):
     """Time goes on: no occurrence is passed by, and none comes again."""
@@ -55,6 +57,7 @@ def test_an_occurrence_is_after_the_moment_and_the_next_one_after_it(cron, momen
     assert cron.after(first) > first
 
 
+@played
 @given(schedules, moments, moments)
 def test_a_start_is_put_off_by_its_jitter_at_most(schedule, start, moment):
     """Never earlier than the occurrence, and never later than the bound."""
@@ -66,7 +69,7 @@ def test_a_start_is_put_off_by_its_jitter_at_most(schedule, start, moment):
 steps = st.tuples(st.integers(1, 3 * 86_400), st.booleans(), st.integers(0, 7200))
 
 
-@settings(max_examples=200)
+@played
 @given(schedules, st.lists(steps, max_size=40))
 def test_no_occurrence_is_served_twice_and_none_before_its_time(schedule, taken):
     """Whatever fails and however long it takes: each success is for an occurrence of its own, at or after it."""
@@ -79,6 +82,7 @@ def test_no_occurrence_is_served_twice_and_none_before_its_time(schedule, taken)
     assert all(run.started_at >= due.at >= due.occurrence >= schedule.since for due, run in life.begun)
 
 
+@played
 @given(schedules, st.timedeltas(timedelta(0), timedelta(days=800)))
 def test_after_any_outage_there_is_one_run_at_most_and_then_the_future(schedule, outage):
     """What was missed is caught up by one run, and the next is due strictly later than that run's start."""
@@ -91,6 +95,7 @@ def test_after_any_outage_there_is_one_run_at_most_and_then_the_future(schedule,
     assert next_due("a/b", schedule, life.past, life.now).occurrence > life.past[0].started_at
 
 
+@played
 @given(crons, moments, st.lists(st.tuples(st.integers(-20 * 3600, 3 * 86_400), st.booleans()), max_size=40))
 def test_a_clock_that_is_set_serves_no_occurrence_twice(cron, start, taken):
     """Forwards and back, as long as it is never a day behind what it showed before."""
@@ -103,6 +108,7 @@ def test_a_clock_that_is_set_serves_no_occurrence_twice(cron, start, taken):
     assert len(served) == len(set(served))
 
 
+@played
 @given(crons | everies, moments, moments)
 def test_no_clock_blocks_a_schedule(rhythm, wrong, right):
     """After runs under any clock, a run that is owed by the right one starts within two of its intervals."""
@@ -112,6 +118,7 @@ def test_no_clock_blocks_a_schedule(rhythm, wrong, right):
     assert due.at <= (right + 2 * rhythm.seconds * SECOND if isinstance(rhythm, Every) else rhythm.after(right + DAY))
 
 
+@played
 @given(schedules, moments, st.integers(1, 60))
 def test_failures_space_their_tries_out(schedule, start, failures):
     """Each try waits longer than the one before, up to a day, and the occurrence stays the same."""

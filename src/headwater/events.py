@@ -40,6 +40,14 @@ class RunStarted:
 
 
 @dataclass(frozen=True)
+class Unconfined:
+    """The connector was not given these bindings, and nothing on this machine keeps them from it."""
+
+    run_id: str
+    bindings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class BatchStored:
     """A batch is durable; the tallies are those of the run so far."""
 
@@ -75,4 +83,4 @@ class Answered:
     status: str
 
 
-Event = RunStarted | BatchStored | Progressed | Asked | Answered
+Event = RunStarted | Unconfined | BatchStored | Progressed | Asked | Answered

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headwater import clock
-from headwater.errors import refuse
+from headwater import clock, limits
+from headwater.errors import OperationalError, refuse
 from headwater.settings import Settings
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from headwater.collect.ports import Ledger, Observer, Outcome, Respondent
     from headwater.collect.recovery import Recovered
     from headwater.collect.runs import Deadlines, Run
-    from headwater.control import Question
     from headwater.collect.schedules import PastRun
+    from headwater.control import Question
     from headwater.manifest.declaration import Declaration
     from headwater.process.launch import Launch
     from headwater.readiness import Readiness
@@ -204,7 +204,8 @@ class Host:
 
         folder = folder_at(path)
         options = folder.checked_options(folder.fixture("options"), settings)
-        return await check(folder, options, answers, packs=packs, seed=clock.seed() if seed is None else seed)
+        drawn, hidden = clock.seed() if seed is None else seed, self.settings.private
+        return await check(folder, options, answers, packs=packs, seed=drawn, hidden=hidden)
 
     # Collecting.
 
@@ -228,51 +229,62 @@ class Host:
         from headwater.collect.gaps import Turn
 
         watching = Watching(observe, respondent, started, recovered, inbox)
-        outcome = await self._run(request, watching)
-        assert outcome is not None
-        silent = not request.program.declaration.human_interaction and request.authority is None
-        if outcome.verdict.status != "succeeded" or not silent:
-            return outcome
-        return replace(outcome, retried=await self._run(request, watching, Turn()))
+        wish = _plan(request, asked=watching.answers)
+        async with self._kept(request.program, watching) as (ledger, spool):
+            outcome = await self._run(request, await _begun(ledger, wish), ledger, spool, watching)
+            silent = not request.program.declaration.human_interaction and request.authority is None
+            if outcome.verdict.status != "succeeded" or not silent:
+                return outcome
+            retry = await _retrying(ledger, wish, Turn())
+            if retry is None:
+                return outcome
+            return replace(outcome, retried=await self._run(request, retry, ledger, spool, watching))
 
     async def retry_gaps(self, request: CollectRequest, turn: Turn, watching: Watching) -> Outcome | None:
         """Try the gaps whose turn it is again, in one run of their own; return None where it is none's."""
-        return await self._run(request, watching, turn)
+        wish = _plan(request, asked=watching.answers)
+        async with self._kept(request.program, watching) as (ledger, spool):
+            plan = await _retrying(ledger, wish, turn)
+            return None if plan is None else await self._run(request, plan, ledger, spool, watching)
 
-    async def _run(self, request: CollectRequest, watching: Watching, turn: Turn | None = None) -> Outcome | None:
-        """Run once: over what was asked for, or with a `turn` over the gaps whose turn it is."""
-        from headwater.collect.inbox import Inbox
+    @asynccontextmanager
+    async def _kept(self, program: Program, watching: Watching) -> AsyncIterator[tuple[Ledger, Path]]:
+        """Have the instance alone, its cut-off runs settled; yield its ledger, and the folder that bytes come by."""
         from headwater.collect.recovery import recover
+
+        async with self._alone_soon(program.name) as lock:
+            with self._spool(program) as spool:
+                ledger = await self._ledger(program, spool, lock)
+                try:
+                    for orphan in await recover(ledger):
+                        watching.recovered(orphan)
+                    yield ledger, spool
+                finally:
+                    await ledger.close()
+
+    async def _run(
+        self, request: CollectRequest, plan: RunPlan, ledger: Ledger, spool: Path, watching: Watching
+    ) -> Outcome:
+        """Run a plan to its end."""
+        from headwater.collect.inbox import Inbox
         from headwater.collect.runs import Run
         from headwater.collect.session import Session
         from headwater.control import reachable
 
-        program = request.program
-        wish = _plan(request, asked=watching.answers)
-        with self._alone(program.name), self._spool(program, wish.run_id) as spool:
-            ledger = self._ledger(program, spool)
-            try:
-                for orphan in await recover(ledger):
-                    watching.recovered(orphan)
-                plan = await (_begun(ledger, wish) if turn is None else _retrying(ledger, wish, turn))
-                if plan is None:
-                    return None
-                async with self._browsing(program, plan, spool) as plan:
-                    inbox = Inbox()
-                    run = Run(
-                        Session(plan),
-                        ledger,
-                        _launch(program, plan, spool, self.settings),
-                        instance=program.name,
-                        observe=watching.observe,
-                        respondent=watching.answering(inbox),
-                        deadlines=request.deadlines,
-                    )
-                    async with reachable(self.settings.live_dir, run, inbox):
-                        watching.started(run)
-                        return await run.collect()
-            finally:
-                await ledger.close()
+        inbox = Inbox()
+        async with self._browsing(request.program, plan, spool) as equipped:
+            run = Run(
+                Session(equipped),
+                ledger,
+                _launch(request.program, equipped, spool, self.settings.private, watching.observe),
+                instance=request.program.name,
+                observe=watching.observe,
+                respondent=watching.answering(inbox),
+                deadlines=request.deadlines,
+            )
+            async with reachable(self.settings.live_dir, run, inbox):
+                watching.started(run)
+                return await run.collect()
 
     def questions(self) -> list[Question]:
         """Return the questions that live runs wait with."""
@@ -313,24 +325,47 @@ class Host:
             finally:
                 connection.close()
 
+    def _lock_of(self, name: str) -> Path:
+        return self.settings.locks_dir / f"{name.replace('/', '--')}.lock"
+
     @contextmanager
-    def _alone(self, name: str) -> Iterator[None]:
-        """Hold the lock of the instance with a name: its cursors have one writer."""
+    def _alone(self, name: str) -> Iterator[int]:
+        """Hold the lock of the instance with a name: its cursors have one writer. Yield the lock's descriptor."""
         from headwater.store.locks import exclusive
 
         _made(self.settings.state_dir)
-        with exclusive(self.settings.locks_dir / f"{name.replace('/', '--')}.lock"):
-            yield
+        with exclusive(self._lock_of(name)) as lock:
+            yield lock
+
+    @asynccontextmanager
+    async def _alone_soon(self, name: str) -> AsyncIterator[int]:
+        """As `_alone`; the store of a host that was killed gets the time to end."""
+        import asyncio
+
+        from headwater.store.locks import is_held_alive
+
+        until = clock.monotonic() + limits.LOCK_SECONDS
+        with ExitStack() as stack:
+            while True:
+                try:
+                    lock = stack.enter_context(self._alone(name))
+                    break
+                except OperationalError as error:
+                    held = error.code == "run_active" and not is_held_alive(self._lock_of(name))
+                    if not held or clock.monotonic() >= until:
+                        raise
+                await asyncio.sleep(limits.LOCK_LOOK_SECONDS)
+            yield lock
 
     @contextmanager
-    def _spool(self, program: Program, run_id: str) -> Iterator[Path]:
-        """Make the folder of a run's bytes; what cut-off runs of the instance left goes, now and at the end."""
-        lane = self.settings.spool_dir / f"{program.connector}--{program.instance}"
-        shutil.rmtree(lane, ignore_errors=True)
+    def _spool(self, program: Program) -> Iterator[Path]:
+        """Make the folder by which a connector's bytes come; what cut-off runs left there goes, now and at the end."""
+        spool = self.settings.spool_dir / f"{program.connector}--{program.instance}"
+        shutil.rmtree(spool, ignore_errors=True)
         try:
-            yield _made(lane / run_id)
+            yield _made(spool)
         finally:
-            shutil.rmtree(lane, ignore_errors=True)
+            shutil.rmtree(spool, ignore_errors=True)
 
     @asynccontextmanager
     async def _browsing(self, program: Program, plan: RunPlan, spool: Path) -> AsyncIterator[RunPlan]:
@@ -348,14 +383,12 @@ class Host:
         async with browsing(plan.bindings, declaration.required_bindings, profile, spool) as bindings:
             yield replace(plan, bindings=bindings)
 
-    def _ledger(self, program: Program, spool: Path) -> Ledger:
-        from headwater.store.blobs import BlobFolder
-        from headwater.store.sqlite.database import open_database
-        from headwater.store.sqlite.ledger import InstanceName, SqliteLedger
+    async def _ledger(self, program: Program, spool: Path, lock: int) -> Ledger:
+        from headwater.store.apart import LedgerApart
+        from headwater.store.sqlite.ledger import InstanceName
 
-        connection = open_database(self.settings.database_path)
         name = InstanceName(program.declaration.connector_id, program.connector, program.instance)
-        return SqliteLedger(connection, name, BlobFolder(self.settings.blobs_dir, spool))
+        return await LedgerApart.open(self.settings.database_path, name, self.settings.blobs_dir, spool, lock)
 
     @contextmanager
     def scheduling(self) -> Iterator[None]:
@@ -446,14 +479,16 @@ async def _retrying(ledger: Ledger, plan: RunPlan, turn: Turn) -> RunPlan | None
         return None
     page = page_of(gaps)
     scope = plan_scope(plan.declaration, scope_of(page))
-    return replace(plan, scope=scope, mode="full_refresh", retries=tuple(page))
+    run_id = clock.identifier("run")
+    return replace(plan, run_id=run_id, scope=scope, mode="full_refresh", retries=tuple(page))
 
 
-def _launch(program: Program, plan: RunPlan, spool: Path, settings: Settings) -> Launch:
+def _launch(program: Program, plan: RunPlan, spool: Path, hidden: Sequence[Path], observe: Observer) -> Launch:
     import sys
 
     import msgspec
 
+    from headwater.events import Unconfined
     from headwater.process.launch import Launch
     from headwater.wire.surroundings import OPTIONS_VARIABLE
 
@@ -465,7 +500,8 @@ def _launch(program: Program, plan: RunPlan, spool: Path, settings: Settings) ->
         program.folder,
         spool,
         plan.bindings,
-        settings.private,
+        hidden,
         {**program.variables, OPTIONS_VARIABLE: msgspec.json.encode(program.options).decode()},
         program.environment,
+        loose=lambda names: observe(Unconfined(plan.run_id, tuple(names))),
     )

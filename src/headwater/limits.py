@@ -42,6 +42,9 @@ STOP_SECONDS: Final = 5.0
 EXIT_SECONDS: Final = 15.0
 INTERACTION_SECONDS: Final = 300.0
 INTERACTION_MAX_SECONDS: Final = 3600.0
+# How long a new run waits for the store of a host that was killed to end.
+LOCK_SECONDS: Final = 30.0
+LOCK_LOOK_SECONDS: Final = 0.02
 LINK_SECONDS: Final = 10.0
 BUSY_SECONDS: Final = 30.0
 CONFINEMENT_TRY_SECONDS: Final = 10.0

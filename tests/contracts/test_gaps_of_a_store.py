@@ -5,6 +5,7 @@ from contextlib import closing
 from dataclasses import replace
 
 import pytest
+from contracts.awaited import Awaited
 from msgspec import UNSET
 
 from headwater import clock, limits
@@ -42,7 +43,7 @@ class Gaps:
         async def going():
             name = InstanceName(DECLARATION.connector_id, "flat", "me")
             blobs = BlobFolder(self.folder / "blobs", self.folder / "spool")
-            ledger = SqliteLedger(open_database(self.folder / "h.db"), name, blobs)
+            ledger = Awaited(SqliteLedger(open_database(self.folder / "h.db"), name, blobs))
             try:
                 return await function(ledger)
             finally:

@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from contracts.awaited import Awaited
 
 from headwater.collect.effects import Keep
 from headwater.collect.plan import RunPlan, plan_scope
@@ -19,7 +20,7 @@ NAMES = [(ORG, "flat", "me"), (DEV, "flat", "me"), (ORG, "other", "me"), (ORG, "
 async def write_one(folder, number, connector_id, connector, name):
     declaration = Declaration(connector_id, "1", "Flat", {"alpha": Stream("alpha", primary_key=("id",))})
     blobs = BlobFolder(folder / "blobs")
-    ledger = SqliteLedger(open_database(folder / "h.db"), InstanceName(connector_id, connector, name), blobs)
+    ledger = Awaited(SqliteLedger(open_database(folder / "h.db"), InstanceName(connector_id, connector, name), blobs))
     await ledger.begin(RunPlan(f"run_{number}", declaration, plan_scope(declaration)))
     await ledger.write([Keep("alpha", f"k{number}", "2026-11-30T00:00:00Z", None, "{}", None)])
     await ledger.close()

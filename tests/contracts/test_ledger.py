@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from contracts.awaited import Awaited
 
 from headwater.collect.checkpoints import Decision, Withheld
 from headwater.collect.effects import Gap, Keep, Receipt, Stage
@@ -53,7 +54,7 @@ def drive(request, tmp_path):
 
 def sqlite_ledger(folder):
     name = InstanceName("https://x.example/flat", "flat", "me")
-    return SqliteLedger(open_database(folder / "h.db"), name, BlobFolder(folder / "blobs", folder / "spool"))
+    return Awaited(SqliteLedger(open_database(folder / "h.db"), name, BlobFolder(folder / "blobs", folder / "spool")))
 
 
 def test_records_are_counted_by_what_they_change(drive):

@@ -5,6 +5,7 @@ from contextlib import closing
 from datetime import timedelta
 
 import pytest
+from contracts.awaited import Awaited
 
 from headwater import clock, limits
 from headwater.collect.checkpoints import Decision
@@ -29,7 +30,9 @@ def run(folder, status="succeeded", *, declaration=FLAT, name="me", scope=None, 
 
     async def going():
         instance = InstanceName(declaration.connector_id, "flat", name)
-        ledger = SqliteLedger(open_database(folder / "h.db"), instance, BlobFolder(folder / "blobs", folder / "spool"))
+        ledger = Awaited(
+            SqliteLedger(open_database(folder / "h.db"), instance, BlobFolder(folder / "blobs", folder / "spool"))
+        )
         planned = plan_scope(declaration, scope)
         await ledger.begin(RunPlan(clock.identifier("run"), declaration, planned, authority=authority))
         if status is not None:

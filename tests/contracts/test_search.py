@@ -1,6 +1,5 @@
 """The full-text index of a store: it holds what the live records say, whatever happens to them, and finds it."""
 
-import asyncio
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -55,17 +54,16 @@ class Store:
         streams = {stream: Stream(stream, primary_key=("id",), searchable=tuple(fields))}
         declaration = Declaration("https://x.example/flat", "1", "Flat", streams)
 
-        async def going() -> None:
-            instance = InstanceName(declaration.connector_id, "flat", name)
-            ledger = SqliteLedger(open_database(self.path), instance, self.blobs)
-            await ledger.begin(RunPlan(run_id, declaration, plan_scope(declaration)))
+        instance = InstanceName(declaration.connector_id, "flat", name)
+        ledger = SqliteLedger(open_database(self.path), instance, self.blobs)
+        try:
+            ledger.begin(RunPlan(run_id, declaration, plan_scope(declaration)))
             for batch in batches:
                 texts = ((key, json.dumps(data) if isinstance(data, dict) else data) for key, data in batch)
-                await ledger.write([Keep(stream, key, AT, None, text, None) for key, text in texts])
-            await ledger.conclude(ENDED)
-            await ledger.close()
-
-        asyncio.run(going())
+                ledger.write([Keep(stream, key, AT, None, text, None) for key, text in texts])
+            ledger.conclude(ENDED)
+        finally:
+            ledger.close()
         return run_id
 
     def undo(self, run_id: str) -> None:
@@ -393,15 +391,16 @@ def test_an_index_that_is_half_built_is_gone_on_with(store: Store, monkeypatch: 
     """A host that dies between two steps leaves an index that says so, and that the next run completes."""
     monkeypatch.setattr(limits, "BATCH_EFFECTS", 2)
     store.run([(f"k{n}", note("boat")) for n in range(9)], fields=())
-    steps = iter((True, True))
+    build, left = SqliteLedger._build_search, [1, 1]
 
-    async def cut(function: Any, *args: Any, ours: Any = SqliteLedger._call) -> Any:
-        if function.__name__ == "_build_search" and not next(steps, False):
+    def dying(ledger: SqliteLedger) -> bool:
+        if not left:
             raise KeyboardInterrupt
-        return await ours(function.__self__, function, *args)
+        left.pop()
+        return build(ledger)
 
     with monkeypatch.context() as patched:
-        patched.setattr(SqliteLedger, "_call", lambda self, function, *args: cut(function, *args))
+        patched.setattr(SqliteLedger, "_build_search", dying)
         with pytest.raises(KeyboardInterrupt):
             store.run([])
     page = store.find("boat")

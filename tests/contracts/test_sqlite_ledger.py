@@ -6,6 +6,7 @@ from contextlib import closing
 
 import apsw
 import pytest
+from contracts.awaited import Awaited
 
 from headwater.collect.checkpoints import Decision
 from headwater.collect.effects import Gap, Keep, Receipt, Stage
@@ -52,7 +53,9 @@ class Store:
 
     def ledger(self, name="me"):
         blobs = BlobFolder(self.folder / "blobs", self.spool)
-        return SqliteLedger(open_database(self.database), InstanceName(DECLARATION.connector_id, "flat", name), blobs)
+        return Awaited(
+            SqliteLedger(open_database(self.database), InstanceName(DECLARATION.connector_id, "flat", name), blobs)
+        )
 
     def use(self, function, name="me"):
         """Run an async function over a ledger, and close it."""
@@ -365,7 +368,7 @@ def test_a_disk_that_takes_no_more_keeps_what_it_has(store, pragma, words):
     async def use(ledger):
         await ledger.begin(plan())
         await ledger.write([keep("a", "{}"), Stage("alpha", "{}")])
-        ledger._connection.execute(f"PRAGMA {pragma}")
+        ledger.ledger._connection.execute(f"PRAGMA {pragma}")
         with pytest.raises(HeadwaterError) as raised:
             await ledger.write([keep(f"{n}", '{"text":"' + "x" * 500 + '"}') for n in range(1000)])
         return raised.value
@@ -384,7 +387,7 @@ def test_a_locked_database_is_waited_for_and_then_refused(store):
 
     async def use(ledger):
         await ledger.begin(plan())
-        ledger._connection.set_busy_timeout(10)
+        ledger.ledger._connection.set_busy_timeout(10)
         other = apsw.Connection(str(store.database))
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(HeadwaterError, match="locked") as raised:

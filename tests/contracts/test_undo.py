@@ -4,6 +4,7 @@ import asyncio
 from contextlib import closing
 
 import pytest
+from contracts.awaited import Awaited
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -44,7 +45,7 @@ class Store:
 
         async def going():
             name = InstanceName(DECLARATION.connector_id, "flat", "me")
-            ledger = SqliteLedger(open_database(self.folder / "h.db"), name, self.blobs)
+            ledger = Awaited(SqliteLedger(open_database(self.folder / "h.db"), name, self.blobs))
             plan = RunPlan(run_id, DECLARATION, plan_scope(DECLARATION), authority=authority or Authority())
             await ledger.begin(plan)
             await ledger.write([Keep(stream, key, AT, None, data, None) for key, data in records.items()])

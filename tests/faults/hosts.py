@@ -3,6 +3,8 @@
 As a program it takes jobs from stdin, a JSON object a line: `words` of the command line (`{pid}` stands for the
 host's own process), `out` and `err`, the files that it prints to, and `fault`, what its disk does. It answers each
 job with the host's pid, and at its end with what `End` says.
+
+The disk is that of the host's store, which is a process of its own. A step may end the store, or host and store.
 """
 
 import json
@@ -19,15 +21,20 @@ ERRORS = {"full": apsw.FullError, "broken": apsw.IOError}
 
 
 class Disk(apsw.VFS):
-    """The real disk below SQLite, which ends its host or fails at chosen steps; a step is a write or a sync.
+    """The real disk below SQLite, which ends processes or fails at chosen steps; a step is a write or a sync.
 
     `at` is the first step of the fault, from 1, and `steps` how many it lasts. `kind` is "before", "torn" or "after"
-    for a kill before, in the midst of or after that step, or a name of ERRORS.
+    for a kill before, in the midst of or after that step, or a name of ERRORS. The kill is the host's too, unless
+    `alone`.
     """
 
-    def __init__(self, at: int = 0, kind: str = "", steps: int = 1) -> None:
+    def __init__(self, at: int = 0, kind: str = "", steps: int = 1, alone: bool = False) -> None:
         super().__init__("failing", "unix", makedefault=True)
-        self.seen, self.kind, self.times = 0, kind, range(at, at + steps)
+        self.seen, self.kind, self.times, self.alone = 0, kind, range(at, at + steps), alone
+
+    def die(self) -> None:
+        for pid in [os.getpid()] if self.alone else [os.getppid(), os.getpid()]:
+            os.kill(pid, signal.SIGKILL)
 
     def xOpen(self, name: Any, flags: list[int]) -> "DiskFile":
         return DiskFile(name, flags, self)
@@ -42,14 +49,14 @@ class DiskFile(apsw.VFSFile):
         if kind := self.fault():
             written = {"before": 0, "torn": len(data) // 2, "after": len(data)}[kind]
             super().xWrite(data[:written], offset)
-            os.kill(os.getpid(), signal.SIGKILL)
+            self.disk.die()
         super().xWrite(data, offset)
 
     def xSync(self, flags: int) -> None:
         if kind := self.fault():
             if kind == "after":
                 super().xSync(flags)
-            os.kill(os.getpid(), signal.SIGKILL)
+            self.disk.die()
         super().xSync(flags)
 
     def fault(self) -> str:
@@ -103,39 +110,47 @@ class Hosts:
         self.server.stdout.close()
 
 
+STORE = """import sys; sys.path[:] = sys.argv[2:]
+from faults.hosts import store
+store(int(sys.argv[1]), {fault!r}, {steps!r})"""
+
+
+def store(descriptor: int, fault: dict[str, Any], steps: str) -> None:
+    """Be a host's store on a disk with a fault, and write down at the end how many steps the disk saw."""
+    from headwater.store.served import serve
+
+    disk = Disk(**fault)
+    serve(descriptor)
+    Path(steps).write_text(str(disk.seen))
+
+
 def serve() -> None:
     import headwater.cli.collect
     import headwater.cli.running
     import headwater.collect.recovery
-    import headwater.manifest.reading
-    import headwater.store.sqlite.ledger  # noqa: F401 - each host finds them all imported
+    import headwater.manifest.reading  # noqa: F401 - each host finds them all imported
     from headwater.cli.main import main
+    from headwater.store import apart
 
-    def quietly(kind: type[BaseException], *error: Any) -> None:
-        """Say nothing of a step that failed where SQLite goes on without it."""
-        if not issubclass(kind, apsw.Error):
-            sys.__excepthook__(kind, *error)
-
-    def host(words: list[str], out: str, err: str, fault: dict[str, Any]) -> None:
+    def host(words: list[str], out: str, err: str, fault: dict[str, Any], steps: str) -> None:
         for descriptor, path in ((0, os.devnull), (1, out), (2, err)):
             os.dup2(os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600), descriptor)
-        disk = Disk(**fault)
-        sys.excepthook = quietly
+        sys.path.insert(0, str(Path(__file__).parents[1]))
+        apart._PROGRAM = STORE.format(fault=fault, steps=steps)
         try:
             main([word.format(pid=os.getpid()) for word in words])
         except SystemExit as end:
-            os.write(seen, str(disk.seen).encode())
             os._exit(int(end.code or 0))
 
     for line in sys.stdin:
-        steps, seen = os.pipe()
+        job = json.loads(line)
+        steps = Path(job["out"]).with_name("steps")
+        steps.write_text("0")
         if (pid := os.fork()) == 0:
-            host(**json.loads(line))
-        os.close(seen)
+            host(**job, steps=str(steps))
         print(pid, flush=True)
         _, status, used = os.wait4(pid, 0)
-        print(os.waitstatus_to_exitcode(status), int(os.read(steps, 20) or 0), used.ru_maxrss * 1024, flush=True)
-        os.close(steps)
+        print(os.waitstatus_to_exitcode(status), steps.read_text(), used.ru_maxrss * 1024, flush=True)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """Kill -9 of host or child, anywhere: what is stored is never less than what a cursor claims.
 
-Kills fall at a time, at a line of the child, and at a write or sync of the database's disk, before it, in its midst or
-after it. HEADWATER_KILLS says how many there are (200), HEADWATER_SEED makes them the same again.
+Kills fall on the host, its store or its child, at a time, at a line of the child, and at a write or sync of the
+database's disk, before it, in its midst or after it. HEADWATER_KILLS says how many there are (200), HEADWATER_SEED
+makes them the same again.
 """
 
 import os
@@ -16,7 +17,10 @@ KILLS = int(os.environ.get("HEADWATER_KILLS", "200"))
 SEED = os.environ["HEADWATER_SEED"]
 KILLS_IN_A_ROW = 8
 ROUNDS = range(-(-KILLS // KILLS_IN_A_ROW))
-KINDS = ["host at a time", "host at a line", "host at a step", "host at a step", "child at a time", "child at a line"]
+KINDS = [
+    *("host at a time", "host at a line", "host at a step", "host at a step"),
+    *("child at a time", "child at a line", "store at a time", "store at a step"),
+]
 
 
 def children_of(pid: int) -> list[int]:
@@ -32,7 +36,8 @@ def kill(machine: Machine, chance: random.Random, seconds: float, steps: int) ->
         told = chance.choice(["self", "torn"]) if victim == "child" else "host {pid}"
         machine.start(*told.split(), chance.randint(1, LINES))
     elif place == "step":
-        machine.start(fault={"at": chance.randint(1, steps), "kind": chance.choice(["before", "torn", "after"])})
+        fault = {"at": chance.randint(1, steps), "kind": chance.choice(["before", "torn", "after"])}
+        machine.start(fault={**fault, "alone": victim == "store"})
     else:
         host = machine.start()
         moment = Timer(chance.uniform(0, seconds), strike, [host, victim])
@@ -41,15 +46,26 @@ def kill(machine: Machine, chance: random.Random, seconds: float, steps: int) ->
     status = machine.hosts.end().status
     assert status in (0, 1, -signal.SIGKILL)
     if status == 1:
-        assert machine.hosts.said["cause"] in ("no_done", "truncated", "exit_disagrees"), machine.hosts.said
-        assert machine.hosts.said["checkpoints"]["committed"] == []
+        said = machine.hosts.said
+        if victim == "store":
+            assert "storage_failed" in (said["code"], said.get("cause")), said
+        else:
+            assert said["cause"] in ("no_done", "truncated", "exit_disagrees"), said
+        assert said.get("checkpoints", {"committed": []})["committed"] == []
     return kind if status else ""
+
+
+def is_store(pid: int) -> bool:
+    """Whether a child of a host is its store and not its connector."""
+    with open(f"/proc/{pid}/cmdline", "rb") as file:
+        return b"faults.hosts import store" in file.read()
 
 
 def strike(host: int, victim: str) -> None:
     try:
-        for pid in children_of(host) if victim == "child" else [host]:
-            os.kill(pid, signal.SIGKILL)
+        for pid in [host] if victim == "host" else children_of(host):
+            if victim == "host" or is_store(pid) == (victim == "store"):
+                os.kill(pid, signal.SIGKILL)
     except OSError:  # it ended before
         return
 

@@ -3,7 +3,6 @@
 HEADWATER_FAULTS says how many faults there are (24), HEADWATER_SEED makes them the same again.
 """
 
-import asyncio
 import os
 import random
 
@@ -62,27 +61,27 @@ LONG = '"' + "x" * 100_000 + '"'
 def test_a_disk_that_fails_among_the_cursors_commits_all_that_it_says(tmp_path, kind, late):
     """Where SQLite gives up the whole transaction, no cursor before the failing one is called committed."""
 
-    async def going():
+    def going():
         disk = Disk()
         connection = open_database(tmp_path / "h.db")
         connection.execute("PRAGMA cache_size = 2")  # the cursors do not fit: they reach the disk before the commit
         name = InstanceName("https://x.example/flat", "flat", "me")
         ledger = SqliteLedger(connection, name, BlobFolder(tmp_path / "blobs"))
-        await ledger.begin(RunPlan("run_1", DECLARATION, plan_scope(DECLARATION)))
-        await ledger.write([Stage(stream, LONG) for stream in STREAMS], ended=True)
+        ledger.begin(RunPlan("run_1", DECLARATION, plan_scope(DECLARATION)))
+        ledger.write([Stage(stream, LONG) for stream in STREAMS], ended=True)
         disk.times, disk.kind = range(disk.seen + late * 8, FOR_GOOD), kind
         conclusion = Conclusion(Verdict("succeeded", "", "", may_commit=True), Decision(tuple(STREAMS)), Facts())
         try:
-            return (await ledger.conclude(conclusion)).committed
+            return ledger.conclude(conclusion).committed
         except HeadwaterError:
             return ()
         finally:
             disk.times = range(0)
-            await ledger.close()
+            ledger.close()
             disk.unregister()
             apsw.set_default_vfs("unix")
 
-    committed = asyncio.run(going())
+    committed = going()
     connection = open_database(tmp_path / "h.db")
     held = [stream for (stream,) in connection.execute("SELECT stream FROM checkpoints ORDER BY stream")]
     assert tuple(held) == committed

@@ -10,15 +10,17 @@ from typing import Any
 
 from headwater.catalog.instances import Instance
 from headwater.cli.answers import Terminal
-from headwater.cli.output import Output, plain
+from headwater.cli.output import Output, plain, typed
 from headwater.cli.summary import explained, lines_of, problems_of, summary_of
 from headwater.collect.gaps import Turn
-from headwater.collect.ports import Outcome, Respondent
+from headwater.collect.ports import Observer, Outcome, Respondent
 from headwater.collect.recovery import Recovered
 from headwater.collect.runs import Run
 from headwater.errors import refuse
-from headwater.events import Event
+from headwater.events import Event, Unconfined
 from headwater.host import CollectRequest, Host, Watching
+
+_REACH = {"network": "the network", "filesystem": "your files"}
 
 
 def run(
@@ -84,12 +86,25 @@ def _watching(output: Output, respondent: Respondent | None, *, inbox: bool = Fa
             output.note(plain(line))
 
     if output.is_json or not sys.stderr.isatty():
-        yield Watching(_unseen, respondent, started, recovered, inbox)
+        yield Watching(_warning(output, _unseen), respondent, started, recovered, inbox)
         return
     from headwater.cli.live import display
 
     with display() as shown:
-        yield Watching(shown, respondent, started, recovered, inbox)
+        yield Watching(_warning(output, shown), respondent, started, recovered, inbox)
+
+
+def _warning(output: Output, shown: Observer) -> Observer:
+    """Tell a person what nothing keeps a connector from, and show the rest."""
+
+    def observe(event: Event) -> None:
+        if isinstance(event, Unconfined):
+            names = " and ".join(_REACH[name] for name in event.bindings)
+            output.note(f"Nothing on this machine keeps the connector from {names}, though it declares no use of it.")
+            output.note(f"  Next: {typed('headwater setup check')}")
+        shown(event)
+
+    return observe
 
 
 def _unseen(_event: Event) -> None:

@@ -1,4 +1,7 @@
-"""What a line asks of the host. Writes go to the store in the order they came; the rest is acted on at once."""
+"""What a line asks of the host. Writes go to the store in the order they came; the rest is acted on at once.
+
+Writes cross to the store's process as MessagePack arrays, so each kind has a number.
+"""
 
 from typing import NamedTuple
 
@@ -8,7 +11,7 @@ from headwater.wire.compatibility import GapsPage
 from headwater.wire.messages import Done, Interaction
 
 
-class Keep(Struct, frozen=True, gc=False):
+class Keep(Struct, frozen=True, gc=False, array_like=True, tag=0):
     """Store a record, or its deletion. One is made for each record, so it is the cheapest of values.
 
     `data` is the JSON text as it came, None for a delete. `time` is the consent time in microseconds since
@@ -23,7 +26,7 @@ class Keep(Struct, frozen=True, gc=False):
     blob: str | None
 
 
-class Receipt(NamedTuple):
+class Receipt(Struct, frozen=True, array_like=True, tag=1):
     """Note a record that was refused. `line` holds its bytes, None where they were not asked for."""
 
     stream: str
@@ -33,14 +36,14 @@ class Receipt(NamedTuple):
     line: bytes | None
 
 
-class Stage(NamedTuple):
+class Stage(Struct, frozen=True, array_like=True, tag=2):
     """Stage a cursor behind the records before it; nothing is committed yet (CP-412)."""
 
     stream: str
     cursor: str
 
 
-class Gap(NamedTuple):
+class Gap(Struct, frozen=True, array_like=True, tag=3):
     """Note a detail that is known to be missing. `parent` is None where the gap names none of several.
 
     `locator` and `error` are the connector's objects as JSON text.

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from headwater import clock, limits
+from headwater.collect.batches import Batches
 from headwater.collect.checkpoints import Decision, Withheld
-from headwater.collect.effects import WRITES, Ask, Effect, Finish, Reply, Tell, Write
+from headwater.collect.effects import WRITES, Ask, Effect, Finish, Reply, Tell
 from headwater.collect.ports import Conclusion, Guest, Ledger, Lines, Observer, Outcome, Respondent
 from headwater.collect.session import Facts, Session, Skip
 from headwater.collect.verdict import Exit, Verdict
@@ -49,9 +50,7 @@ class Run:
         self._observe = observe
         self._respondent = respondent
         self._deadlines = deadlines or Deadlines()
-        self._batch: list[Write] = []
-        self._held = 0
-        self._stored_at = clock.monotonic()
+        self._batches = Batches(ledger)
         self._tallies = {name: Tally() for name in session.plan.streams}
         self._truncated = False
         self._secrets: set[str] = set()
@@ -106,15 +105,16 @@ class Run:
             left = self._time_left(started, heard)
             if left <= 0:
                 break
-            read = await self._read(guest, min(left, limits.BATCH_WAIT_SECONDS) if self._batch else left)
+            read = await self._read(guest, min(left, limits.BATCH_WAIT_SECONDS) if self._batches.are_open else left)
             ended, self._truncated = read.ended, read.truncated
             if read.lines:
                 await self._take(guest, read.lines)
-            if any(read.lines):
-                heard = clock.monotonic()
-            if self._batch and (not read.lines or self._is_due):
-                await self._store()
-        await self._store()
+                heard = clock.monotonic() if any(read.lines) else heard
+                if self._batches.is_due:
+                    await self._store()
+            elif self._batches.are_open:
+                await self._store(settled=True)
+        await self._store(settled=True)
 
     async def _read(self, guest: Guest, timeout_seconds: float) -> Lines:
         """Wait for lines; one that is too long ends the run."""
@@ -140,27 +140,22 @@ class Run:
             self._session.stop("run_time", f"The run took longer than {self._deadlines.run:g} seconds.")
         return 0
 
-    @property
-    def _is_due(self) -> bool:
-        """Whether the batch is large, or old: a slow connector's records do not wait for a fast one's size."""
-        large = self._held >= limits.BATCH_BYTES or len(self._batch) >= limits.BATCH_EFFECTS
-        return large or clock.monotonic() - self._stored_at >= limits.BATCH_WAIT_SECONDS
-
     async def _take(self, guest: Guest, lines: Sequence[bytes]) -> None:
-        receive, batch, rest = self._session.receive, self._batch, iter(lines)
+        receive, batches, rest = self._session.receive, self._batches, iter(lines)
+        filling = batches.filling
         for line in rest:
             effect = receive(line)
             if effect is None:
                 continue
             if isinstance(effect, WRITES):
-                batch.append(effect)
-                self._held += len(line)
-                if self._held >= limits.BATCH_BYTES:
+                filling.append(effect)
+                batches.held_bytes += len(line)
+                if batches.held_bytes >= limits.BATCH_BYTES:
                     await self._store()
-                    batch = self._batch
+                    filling = batches.filling
             else:
                 await self._act(guest, effect, rest)
-                batch = self._batch
+                filling = batches.filling
                 if self._session.is_over:
                     return
 
@@ -171,23 +166,27 @@ class Run:
             case Reply(message):
                 self._say(guest, encode(message))
             case Ask(question):
-                await self._store()
+                await self._store(settled=True)
                 if not self._speaks(rest):  # what came with the question came before any answer (CP-702)
                     await self._ask(guest, question)
             case Finish():
-                await self._store(ended=True)
+                await self._store(ended=True, settled=True)
                 await guest.close_input()
 
-    async def _store(self, *, ended: bool = False) -> None:
-        """Make the batch durable. A store that fails ends the run, and what was in the batch was not kept."""
-        batch, self._batch, self._held = self._batch, [], 0
-        self._stored_at = clock.monotonic()
-        if not batch and not ended:
-            return
+    async def _store(self, *, ended: bool = False, settled: bool = False) -> None:
+        """Hand the batch over to be stored; with `settled`, wait until it is.
+
+        A store that fails ends the run, and what was in the batch and in the one behind it was not kept.
+        """
         try:
-            tallies = await self._ledger.write(batch, ended=ended)
+            self._count(await self._batches.hand_over(ended=ended))
+            if settled:
+                self._count(await self._batches.settle())
         except HeadwaterError as error:
             self._session.stop("storage_failed", error.message)
+
+    def _count(self, tallies: Mapping[str, Tally]) -> None:
+        if not tallies:
             return
         for stream, tally in tallies.items():
             self._tallies[stream] = self._tallies.get(stream, Tally()) + tally

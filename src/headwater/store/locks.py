@@ -10,8 +10,11 @@ from headwater.errors import refuse
 
 
 @contextmanager
-def exclusive(path: Path, words: str | None = None) -> Iterator[None]:
-    """Hold a lock file, or raise `run_active` at once, in these `words`, where another process holds it."""
+def exclusive(path: Path, words: str | None = None) -> Iterator[int]:
+    """Hold a lock file, or raise `run_active` at once, in these `words`, where another process holds it.
+
+    Yield its descriptor: a process that inherits it holds the lock as well, until both have let go.
+    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -23,6 +26,17 @@ def exclusive(path: Path, words: str | None = None) -> Iterator[None]:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise refuse("run_active", words, command="headwater runs list") from error
-        yield
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+        yield descriptor
     finally:
         os.close(descriptor)
+
+
+def is_held_alive(path: Path) -> bool:
+    """Whether the process that took a lock lives; if not, a process that inherited it is about to let go."""
+    try:
+        os.kill(int(path.read_text()), 0)
+    except (OSError, ValueError):
+        return False
+    return True

@@ -1,28 +1,26 @@
-"""The durable side of a run, on SQLite: it fills the `Ledger` port of collecting.
+"""The durable side of a run, on SQLite. `store.apart` runs it in a process of its own and fills the `Ledger` port.
 
-Every call runs on one thread of its own and is awaited, so the event loop never waits for the disk and no
-two calls meet. A batch is one transaction: what the child said between two commits is there whole or not.
+A batch is one transaction: what the child said between two commits is there whole or not. Each call raises
+`storage_failed` where nothing of it was kept.
 """
 
-import asyncio
 import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 import apsw
 import msgspec
+from msgspec.structs import astuple
 
 from headwater import clock
 from headwater.collect.effects import Keep, Receipt, Stage, Write
 from headwater.collect.gaps import OpenGap, Turn
 from headwater.collect.plan import PROACTIVE, Authority, RunPlan
 from headwater.collect.ports import Commit, Conclusion, Orphan
-from headwater.errors import HeadwaterError
 from headwater.events import Tally
 from headwater.manifest.declaration import Stream
 from headwater.manifest.graph import CheckpointGraph
@@ -34,9 +32,6 @@ from headwater.store.sqlite.search_index import build, declare
 
 # A narrowed run's namespace is its authority's and a digest (`RunPlan.namespace`).
 _NARROWING = re.compile(r"/[0-9a-f]{12}\Z")
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -69,7 +64,6 @@ class SqliteLedger:
         self._connection = connection
         self._blobs = blobs
         self._name = instance
-        self._thread = ThreadPoolExecutor(1, "store")
         self._sql = queries()
         self._instance = 0
         self._run = 0
@@ -77,61 +71,21 @@ class SqliteLedger:
         self._writer: Writer | None = None
         self._searched: list[int] = []
         self._gaps = GapRows(connection, 0, "")
-        self._closed = False
 
-    async def begin(self, plan: RunPlan) -> None:
-        """See `Ledger.begin`."""
-        await self._call(self._begin, plan)
-        while await self._call(self._build_search):
-            pass
-
-    async def write(self, effects: Sequence[Write], *, ended: bool = False) -> Mapping[str, Tally]:
-        """See `Ledger.write`."""
-        return await self._call(self._write, effects, ended)
-
-    async def note_cancelled(self) -> None:
-        """See `Ledger.note_cancelled`."""
-        await self._call(self._ask, "note_cancelled", self._run)
-
-    async def conclude(self, conclusion: Conclusion, *, run_id: str | None = None) -> Commit:
-        """See `Ledger.conclude`."""
-        return await self._call(self._conclude, conclusion, run_id)
-
-    async def cursors(self, namespace: str) -> Mapping[str, str]:
-        """See `Ledger.cursors`."""
-        return await self._call(self._cursors, namespace)
-
-    async def orphans(self) -> Sequence[Orphan]:
-        """See `Ledger.orphans`."""
-        return await self._call(self._orphans)
-
-    async def open_gaps(self, turn: Turn) -> Sequence[OpenGap]:
-        """See `Ledger.open_gaps`."""
-        return await self._call(self._open_gaps, turn)
-
-    async def close(self) -> None:
+    def close(self) -> None:
         """See `Ledger.close`."""
-        if self._closed:
-            return
-        self._closed = True
-        with suppress(HeadwaterError):  # what was written stays: the next opening reads it from the log
-            await self._call(self._connection.close)
-        self._thread.shutdown(wait=False)
+        with suppress(apsw.Error):  # what was written stays: the next opening reads it from the log
+            self._connection.close()
         self._blobs.discard_spool()
-
-    async def _call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        def translating() -> T:
-            with translated():
-                return function(*args, **kwargs)
-
-        return await asyncio.get_running_loop().run_in_executor(self._thread, translating)
 
     def _ask(self, query: str, *values: Any) -> Any:
         return self._connection.execute(self._sql[query], values)
 
     # Starting.
 
-    def _begin(self, plan: RunPlan) -> None:
+    @translated()
+    def begin(self, plan: RunPlan) -> None:
+        """See `Ledger.begin`."""
         with transaction(self._connection):
             instance = self._known_instance() or self._add_instance()
             self._namespace = plan.namespace or ""
@@ -156,6 +110,8 @@ class SqliteLedger:
             )
         self._searched = [batch.row for batch in batches.values()]
         self._writer = Writer(self._connection, self._run, batches, self._blobs)
+        while self._build_search():
+            pass
 
     def _build_search(self) -> bool:
         """Index a part of what older runs stored; the database is free for others between two parts."""
@@ -176,17 +132,23 @@ class SqliteLedger:
         self._instance = row
         return int(row)
 
-    def _cursors(self, namespace: str) -> dict[str, str]:
+    @translated()
+    def cursors(self, namespace: str) -> dict[str, str]:
+        """See `Ledger.cursors`."""
         instance = self._known_instance()
         return dict(self._ask("checkpoints_of", instance, namespace)) if instance else {}
 
-    def _open_gaps(self, turn: Turn) -> list[OpenGap]:
+    @translated()
+    def open_gaps(self, turn: Turn) -> list[OpenGap]:
+        """See `Ledger.open_gaps`."""
         instance = self._known_instance()
         return GapRows(self._connection, instance, PROACTIVE.namespace or "").open(turn) if instance else []
 
     # Writing.
 
-    def _write(self, effects: Sequence[Write], ended: bool) -> Mapping[str, Tally]:
+    @translated()
+    def write(self, effects: Sequence[Write], *, ended: bool = False) -> Mapping[str, Tally]:
+        """See `Ledger.write`."""
         assert self._writer is not None
         tallies: defaultdict[str, Tally] = defaultdict(Tally)
         staged: dict[str, str] = {}
@@ -216,13 +178,19 @@ class SqliteLedger:
         return tallies
 
     def _receipt(self, receipt: Receipt, tallies: defaultdict[str, Tally]) -> None:
-        stream, reason, message, key, line = receipt
-        self._ask("add_receipt", self._run, stream, reason, message, key, line, clock.stamp())
-        tallies[stream] += Tally(rejected=1)
+        self._ask("add_receipt", self._run, *astuple(receipt), clock.stamp())
+        tallies[receipt.stream] += Tally(rejected=1)
 
     # Ending.
 
-    def _conclude(self, conclusion: Conclusion, run_id: str | None) -> Commit:
+    @translated()
+    def note_cancelled(self) -> None:
+        """See `Ledger.note_cancelled`."""
+        self._ask("note_cancelled", self._run)
+
+    @translated()
+    def conclude(self, conclusion: Conclusion, *, run_id: str | None = None) -> Commit:
+        """See `Ledger.conclude`."""
         own = (self._run, self._namespace)
         run, namespace = own if run_id is None else self._orphan_row(run_id)
         verdict, decision = conclusion.verdict, conclusion.decision
@@ -272,7 +240,9 @@ class SqliteLedger:
                 return row, namespace or ""
         raise LookupError(run_id)
 
-    def _orphans(self) -> list[Orphan]:
+    @translated()
+    def orphans(self) -> list[Orphan]:
+        """See `Ledger.orphans`."""
         instance = self._known_instance()
         return [self._orphan(instance, row) for row in self._ask("orphans_of", instance).fetchall()] if instance else []
 

@@ -108,7 +108,7 @@ def test_every_file_that_is_named_exists(page):
 def test_every_option_that_is_named_exists():
     """An option in prose is one of some command, or of a script."""
     text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
-    foreign = {"--dev", "--memory", "--search", "--require-hashes", "--fast"}
+    foreign = {"--dev", "--memory", "--search", "--require-hashes", "--fast", "--import"}
     assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)) - options(root) <= foreign
 
 

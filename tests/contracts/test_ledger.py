@@ -13,7 +13,9 @@ from headwater.collect.session import Facts
 from headwater.collect.verdict import Verdict
 from headwater.events import Tally
 from headwater.manifest.declaration import Declaration, Stream
+from headwater.store.apart import LedgerApart
 from headwater.store.blobs import BlobFolder
+from headwater.store.locks import exclusive
 from headwater.store.memory import MemoryLedger
 from headwater.store.sqlite.database import open_database
 from headwater.store.sqlite.ledger import InstanceName, SqliteLedger
@@ -35,13 +37,18 @@ def ended(*committed: str, withheld: tuple[Withheld, ...] = (), status: str = "s
     return Conclusion(Verdict(status, status, "It ended.", True), Decision(committed, withheld), Facts())
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "apart"])
 def drive(request, tmp_path):
     """Run an async function over a fresh ledger of each adapter."""
 
+    async def ledger_of(kind):
+        if kind == "memory":
+            return MemoryLedger()
+        return sqlite_ledger(tmp_path) if kind == "sqlite" else await ledger_apart(tmp_path)
+
     def driving(use):
         async def going():
-            ledger = MemoryLedger() if request.param == "memory" else sqlite_ledger(tmp_path)
+            ledger = await ledger_of(request.param)
             try:
                 return await use(ledger)
             finally:
@@ -55,6 +62,12 @@ def drive(request, tmp_path):
 def sqlite_ledger(folder):
     name = InstanceName("https://x.example/flat", "flat", "me")
     return Awaited(SqliteLedger(open_database(folder / "h.db"), name, BlobFolder(folder / "blobs", folder / "spool")))
+
+
+async def ledger_apart(folder, name="me"):
+    instance = InstanceName("https://x.example/flat", "flat", name)
+    with exclusive(folder / f"{name}.lock") as lock:
+        return await LedgerApart.open(folder / "h.db", instance, folder / "blobs", folder / "spool", lock)
 
 
 def test_records_are_counted_by_what_they_change(drive):

@@ -26,6 +26,20 @@ say(type="RECORD", stream="alpha", key=str(seen), data={"id": str(seen)}, emitte
 say(type="STATE", stream="alpha", cursor={"n": seen + 1})
 say(type="DONE", status="succeeded", records_emitted=1)
 """
+GREETS = """from greeting import WORD
+
+from headwater.sdk import Connector
+
+connector = Connector()
+
+
+@connector.stream("alpha")
+def alpha(stream):
+    yield {"id": WORD}
+
+
+connector.run()
+"""
 
 
 @pytest.fixture
@@ -140,7 +154,7 @@ def test_a_run_that_is_active_keeps_its_connector(headwater, tmp_path):
 
 
 def test_packages_of_its_own(headwater, source):
-    """A hashed requirements file: an environment of its own, which the run is in."""
+    """A hashed requirements file: an environment of its own, which the run is in, and which has the SDK too."""
     wheels = source / "wheels"
     wheels.mkdir()
     with zipfile.ZipFile(wheels / "greeting-1.0-py3-none-any.whl", "w") as archive:
@@ -152,10 +166,11 @@ def test_packages_of_its_own(headwater, source):
     digest = sha256((wheels / "greeting-1.0-py3-none-any.whl").read_bytes()).hexdigest()
     wanted = f"--no-index\n--find-links ./wheels\ngreeting==1.0 --hash=sha256:{digest}\n"
     (source / "requirements.txt").write_text(wanted)
-    (source / "connector.py").write_text("from greeting import WORD\nassert WORD == 'hello'\n" + ONE)
+    (source / "connector.py").write_text(GREETS)
     added = headwater.type("connectors", "add", str(source), "--name", "counter").result
     assert added["installed"] == [".venv"]
     assert headwater.type("collect", "counter/me").status == 0
+    assert headwater.keys(instance="counter/me") == {"hello"}
     assert headwater.type("connectors", "show", "counter").result["changes"] == []
 
 

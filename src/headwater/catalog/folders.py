@@ -147,7 +147,7 @@ class Catalog:
     def _added_ones(self) -> Iterator[ConnectorFolder]:
         """Yield what `connectors add` took over: a link a name, to the folder that is pinned."""
         for path in self._added.iterdir() if self._added.is_dir() else ():
-            if path.is_symlink() and (path / "manifest.json").is_file():
+            if path.is_symlink() and path.is_dir():
                 yield ConnectorFolder(path.name, path.resolve(), "added")
 
     def find(self, name: str) -> ConnectorFolder:

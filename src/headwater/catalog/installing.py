@@ -88,7 +88,7 @@ class Shelf:
             raise refuse("invalid_input", "A name is up to 64 letters, digits, `.`, `_` and `-`.", command=_NAMED)
         if any(folder.name == name for folder in bundled()):
             raise refuse("already_exists", f"Headwater brings a connector {name} along.", command=_NAMED)
-        if (self._home / name).is_symlink():
+        if (self._home / name).exists():
             command = f"headwater connectors upgrade {name} PATH"
             raise refuse("already_exists", f"There is a connector {name} already.", command=command)
         return name

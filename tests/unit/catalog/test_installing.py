@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import stat
 from pathlib import Path
 from typing import Any
@@ -207,6 +208,23 @@ def test_a_changed_file_is_named_with_the_command_that_accepts_it(shelf, source)
     assert "c.py was changed" in error.message
     assert error.command == f"headwater connectors upgrade notes {folder.path}"
     shelf.upgrade("notes", Offer(folder.path), quiet, accept=False).folder.verify()
+
+
+def test_a_manifest_that_is_gone_is_a_change_like_any_other(shelf, source, tmp_path):
+    """The connector is still listed, and says what is wrong with it."""
+    folder = shelf.add(None, Offer(source), quiet)
+    (folder.path / "manifest.json").unlink()
+    (found,) = [one for one in Catalog(tmp_path / "connectors").all() if one.origin == "added"]
+    assert (found.version, found.changes) == ("", ["manifest.json is gone"])
+    assert "manifest.json is gone" in refused("connector_changed", found.verify).message
+    assert shelf.upgrade("notes", Offer(source), quiet, accept=False).folder.changes == []
+
+
+def test_a_name_whose_files_were_deleted_is_free(shelf, source):
+    """Somebody cleared the folder by hand; the link that is left stands for nothing."""
+    folder = shelf.add(None, Offer(source), quiet)
+    shutil.rmtree(folder.path.parent)
+    assert shelf.add(None, Offer(source), quiet).changes == []
 
 
 def test_a_pin_that_cannot_be_read_is_a_refusal(shelf, source):

@@ -1,5 +1,6 @@
 """Somebody else's connector, from adding it to taking it away: what a person types, and what stays."""
 
+import fcntl
 import json
 import os
 import re
@@ -151,6 +152,17 @@ def test_a_run_that_is_active_keeps_its_connector(headwater, tmp_path):
         run.send_signal(signal.SIGINT)
         run.communicate(timeout=60)
     assert headwater.type("connectors", "remove", "slow").status == 0
+
+
+def test_one_change_at_a_time(headwater, source):
+    """Two that add at once do not sweep away each other's work: the second is told to wait."""
+    locks = headwater.state / "locks"
+    locks.mkdir(parents=True)
+    with (locks / "connectors.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        failure = headwater.type("connectors", "add", str(source)).failure
+    assert (failure["code"], failure["message"]) == ("run_active", "Another change is under way.")
+    assert headwater.type("connectors", "add", str(source)).status == 0
 
 
 def test_packages_of_its_own(headwater, source):

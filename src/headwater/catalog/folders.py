@@ -83,7 +83,8 @@ class ConnectorFolder:
     def version(self) -> str:
         """The version that its manifest names, empty where it names none."""
         try:
-            return str(msgspec.json.decode(self.manifest, type=dict[str, Any]).get("version", ""))
+            root = msgspec.json.decode(self.manifest, type=dict[str, Any])
+            return str(root.get("version", root.get("declaration_version", "")))
         except (HeadwaterError, msgspec.DecodeError):
             return ""
 

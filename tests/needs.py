@@ -2,6 +2,8 @@
 
 import os
 import shutil
+import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -13,4 +15,15 @@ browser = pytest.mark.skipif(
 
 node = pytest.mark.skipif(
     shutil.which("npm") is None and "CI" not in os.environ, reason="needs Node: run scripts/test as root, or install it"
+)
+
+FAKETIME = next(iter(sorted(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"))), None)
+
+faketime = pytest.mark.skipif(
+    FAKETIME is None and "CI" not in os.environ, reason="needs faketime: run scripts/test as root, or install it"
+)
+
+namespaces = pytest.mark.skipif(
+    "CI" not in os.environ and subprocess.run(["unshare", "--map-root-user", "--mount", "true"]).returncode != 0,
+    reason="needs user namespaces: run scripts/test as root, or allow them",
 )

@@ -16,6 +16,7 @@ secrets. Names that a manifest or a configuration declares may stand in `data`.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from errno import EAGAIN, EMFILE, ENFILE, ENOMEM
 from typing import Any, Final
 
 
@@ -64,6 +65,9 @@ CODES: Final[Mapping[str, Code]] = {
     "metadata_unavailable": Code(OPERATIONAL, "observation", "retry_status", "The database cannot be used."),
     "metadata_schema_newer": Code(OPERATIONAL, "observation", "upgrade", "A newer Headwater wrote this database."),
     "storage_failed": Code(OPERATIONAL, "publication", "retry_explicitly", "The database could not be written."),
+    "machine_exhausted": Code(
+        OPERATIONAL, "launch", "retry_status", "The machine has no files, processes or memory left for this."
+    ),
     "interrupted": Code(INTERRUPTED, "admission", "retry_status", "Interrupted."),
 }
 
@@ -106,6 +110,14 @@ class OperationalError(HeadwaterError):
 
 class Interruption(HeadwaterError):
     """The person stopped it."""
+
+
+_EXHAUSTED: Final = frozenset({EMFILE, ENFILE, EAGAIN, ENOMEM})
+
+
+def is_exhausted(error: OSError) -> bool:
+    """Whether the machine ran out of descriptors, processes or memory: nothing is wrong with what was asked."""
+    return error.errno in _EXHAUSTED
 
 
 _FAMILIES: Final[Mapping[str, type[HeadwaterError]]] = {

@@ -413,14 +413,11 @@ class Host:
     @contextmanager
     def reading(self) -> Iterator[Reader]:
         """Open the store for looking at it."""
-        from headwater.store.sqlite.database import open_database
+        from headwater.store.sqlite.database import reading
         from headwater.store.sqlite.reading import Reader
 
-        connection = open_database(self.settings.database_path, readonly=True)
-        try:
+        with reading(self.settings.database_path) as connection:
             yield Reader(connection)
-        finally:
-            connection.close()
 
 
 def _made(folder: Path) -> Path:

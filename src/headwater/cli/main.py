@@ -10,7 +10,7 @@ import click
 from headwater.cli.lazy import LazyGroup
 from headwater.cli.output import Output
 from headwater.cli.session import Cli
-from headwater.errors import HeadwaterError, refuse
+from headwater.errors import HeadwaterError, is_exhausted, refuse
 
 COMMANDS = {
     "demo": ("demo:demo", "See the main job in a minute, with nothing configured."),
@@ -67,6 +67,8 @@ def main(arguments: Sequence[str] | None = None) -> Never:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 1
+    except OSError as error:
+        status = output.failure(refuse("machine_exhausted")) if is_exhausted(error) else output.internal()
     except Exception:  # noqa: BLE001 - the one place that keeps a traceback from a person
         status = output.internal()
     sys.exit(status)

@@ -16,7 +16,7 @@ from typing import IO
 from headwater import clock, limits
 from headwater.collect.ports import Lines
 from headwater.collect.verdict import Exit
-from headwater.errors import refuse
+from headwater.errors import is_exhausted, refuse
 from headwater.wire.framing import Framer
 
 _PIPE_BYTES = 1 << 20
@@ -74,7 +74,9 @@ class Child:
                 start_new_session=True,
             )
         except (OSError, ValueError) as error:
-            raise refuse("connector_unavailable", safe="Nothing was changed.") from error
+            exhausted = isinstance(error, OSError) and is_exhausted(error)
+            code = "machine_exhausted" if exhausted else "connector_unavailable"
+            raise refuse(code, safe="Nothing was changed.") from error
         child = cls(process, told)
         with contextlib.suppress(OSError):
             fcntl.fcntl(child._stdout.fileno(), _SET_PIPE_SIZE, _PIPE_BYTES)

@@ -1,5 +1,6 @@
 """Opening the database: private, WAL, fully synchronous, migrated forward, and never from an unsafe SQLite."""
 
+import errno
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -48,10 +49,10 @@ def open_database(path: Path, *, readonly: bool = False) -> apsw.Connection:
     """
     if not sqlite_version()[1]:
         raise refuse("metadata_unavailable", "The SQLite library is too old to be safe; reinstall Headwater.")
-    if readonly and not path.exists():
-        raise refuse("metadata_unavailable", "Nothing has been collected yet.", command="headwater demo")
     flags = apsw.SQLITE_OPEN_READWRITE | (0 if readonly else apsw.SQLITE_OPEN_CREATE)
     try:
+        if readonly and not path.exists():
+            raise refuse("metadata_unavailable", "Nothing has been collected yet.", command="headwater demo")
         connection = apsw.Connection(str(path), flags=flags)
         try:
             _prepare(connection, path, readonly=readonly)
@@ -88,6 +89,9 @@ def _migrate(connection: apsw.Connection, *, readonly: bool) -> None:
         raise refuse("metadata_schema_newer", safe="It was left as it is.", store_version=str(version))
     if version == newest:
         return
+    if version == 0 and connection.execute("SELECT count(*) FROM sqlite_master").get:
+        message = "The file is the database of another program."
+        raise refuse("metadata_unavailable", message, safe="It was left as it is.")
     if readonly:
         raise refuse("metadata_unavailable", "The database is of an older release; collect once to bring it forward.")
     for number, script in migrations():
@@ -99,6 +103,18 @@ def _migrate(connection: apsw.Connection, *, readonly: bool) -> None:
 
 def _version(connection: apsw.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").get)
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[apsw.Connection]:
+    """Open the database for looking at it. Raise `metadata_unavailable` then, or where it turns out not to be sound."""
+    connection = open_database(path, readonly=True)
+    try:
+        yield connection
+    except apsw.Error as error:
+        raise refuse("metadata_unavailable", _plainly(error), safe="It was left as it is.") from error
+    finally:
+        connection.close()
 
 
 @contextmanager
@@ -118,12 +134,14 @@ def _plainly(error: apsw.Error | OSError) -> str:
     match error:
         case apsw.BusyError() | apsw.LockedError():
             return f"The database was locked for {limits.BUSY_SECONDS:g} seconds by another program."
-        case apsw.FullError():
+        case apsw.FullError() | OSError(errno=errno.ENOSPC):
             return "The disk is full."
         case apsw.NotADBError() | apsw.CorruptError():
             return "The file is not a sound Headwater database."
         case apsw.ReadOnlyError() | apsw.CantOpenError() | apsw.PermissionsError():
             return "The database cannot be opened for writing."
+        case PermissionError() | OSError(errno=errno.EROFS):
+            return "The database may not be written by this user, or not at all."
         case apsw.IOError() | OSError():
             return "The disk reported an error."
     return "The database cannot be used."

@@ -14,10 +14,15 @@ from headwater.manifest.schemas import check_schema, compile_schema
 FORMAT = "headwater-connector/1"
 _INTEGER = re.compile(r"-?[0-9]{1,4000}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
-_MEMBERS = frozenset({"format", "command", "options", "description", "environment", "variables", "compatibility"})
+_MEMBERS = frozenset(
+    {"format", "command", "options", "description", "environment", "variables", "compatibility", "messages"}
+)
 
 # The names of the ways of speaking that are not the profile's own, and that a connector may be run in.
 COMPATIBILITY = ("pdpp-reference/1",)
+
+# The messages that came after the first revision of the profile, and that this host reads.
+NEWER_MESSAGES = ("DETAIL_COVERAGE", "DETAIL_GAP", "STREAM_EVIDENCE")
 
 
 @dataclass(frozen=True)
@@ -27,7 +32,8 @@ class Package:
     A first word `python` in `command` stands for the interpreter that Headwater itself runs on. `options` is
     a JSON Schema of the non-secret settings; a property of format `path` is made absolute when it is set.
     `environment` names further variables of the caller's that the child may see, `variables` maps variables to
-    the options that fill them, and `compatibility` is one of `COMPATIBILITY`, or empty.
+    the options that fill them, and `compatibility` is one of `COMPATIBILITY`, or empty. `messages` names the newer
+    messages that the connector cannot do without: a host that does not read one refuses the connector (CP-109).
     """
 
     command: tuple[str, ...]
@@ -36,6 +42,7 @@ class Package:
     environment: tuple[str, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
     compatibility: str = ""
+    messages: tuple[str, ...] = ()
 
     def filled_variables(self, options: Mapping[str, Any]) -> dict[str, str]:
         """Return the variables that a set of options fills: text as it is, anything else as JSON."""
@@ -124,6 +131,11 @@ def _package(reader: Reader, document: bytes) -> Package:
     if root.get("compatibility", "") not in ("", *COMPATIBILITY):
         with reader.at("compatibility"):
             reader.fault("enum", f"must be {' or '.join(COMPATIBILITY)}")
+    messages = reader.names(root, "messages") or ()
+    for index, name in enumerate(messages):
+        if name not in NEWER_MESSAGES:
+            with reader.at("messages", index):
+                reader.fault("unknown_message", "is a message that this Headwater does not read; a newer one may")
     return Package(
         command=command or (),
         options=options,
@@ -131,6 +143,7 @@ def _package(reader: Reader, document: bytes) -> Package:
         environment=reader.names(root, "environment") or (),
         variables=variables,
         compatibility=str(root.get("compatibility", "")),
+        messages=messages,
     )
 
 

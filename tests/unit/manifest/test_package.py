@@ -6,7 +6,8 @@ import pytest
 
 from headwater import limits
 from headwater.errors import UsageError
-from headwater.manifest.package import Package, read_package
+from headwater.manifest.package import NEWER_MESSAGES, Package, read_package
+from headwater.wire.decode import NotAMessage, decode
 
 GOOD = b"""
 format = "headwater-connector/1"
@@ -143,3 +144,20 @@ def test_text_becomes_a_value_only_where_it_fits(name: str, text: str, value: An
     """What does not fit stays text, so that the schema can refuse it by name."""
     typed = read_package(GOOD).typed(name, text)
     assert (typed, type(typed)) == (value, type(value))
+
+
+@pytest.mark.clause("CP-109")
+def test_a_connector_is_taken_only_by_a_host_that_reads_what_it_sends() -> None:
+    """The host comes first: what it does not read yet refuses the connector, before anything is started."""
+    assert read_package(GOOD.replace(b"[options]", b'messages = ["STREAM_EVIDENCE"]\n[options]', 1)).messages
+    later = GOOD.replace(b"[options]", b'messages = ["STREAM_EVIDENCE", "STREAM_PROOF"]\n[options]', 1)
+    assert faults(later) == [("/messages/1", "unknown_message")]
+
+
+@pytest.mark.clause("CP-109")
+@pytest.mark.parametrize("name", NEWER_MESSAGES)
+def test_a_host_reads_every_message_that_it_says_it_reads(name: str) -> None:
+    """What the package may name is what the wire knows; the line is refused for its members and not for its type."""
+    with pytest.raises(NotAMessage) as raised:
+        decode(f'{{"type":"{name}"}}'.encode())
+    assert raised.value.rule == "invalid_message"

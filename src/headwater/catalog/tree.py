@@ -69,18 +69,18 @@ def survey(root: Path, leave: Collection[str] = ()) -> Survey:
     found: list[tuple[str, Kind]] = []
     faults: list[Fault] = []
     size = 0
-    for path, status in _walk(root, leave):
-        if len(found) >= limits.CONNECTOR_FILES or size > limits.CONNECTOR_BYTES:
-            bound = f"{limits.CONNECTOR_FILES:,} files or {limits.CONNECTOR_BYTES // limits.MIB} MiB"
+    for count, (path, status) in enumerate(_walk(root, leave), 1):
+        size += status.st_size if stat.S_ISREG(status.st_mode) else 0
+        if count > limits.CONNECTOR_FILES or size > limits.CONNECTOR_BYTES:
+            bound = f"{limits.CONNECTOR_FILES:,} files and folders, or {limits.CONNECTOR_BYTES // limits.MIB} MiB"
             faults.append(Fault("", "size", f"the folder holds more than {bound}"))
             break
-        size += status.st_size
         name = os.fspath(path.relative_to(root))
         if not name.isprintable():
             faults.append(Fault("", "name", "a file's name is not printable text"))
         elif fault := _fault(root, path, status.st_mode):
             faults.append(Fault(f"/{name}", *fault))
-        else:
+        elif not stat.S_ISDIR(status.st_mode):
             found.append((name, _kind(status.st_mode)))
     return Survey(tuple(sorted(found, key=lambda item: item[0].encode())), tuple(faults))
 
@@ -91,18 +91,28 @@ def read_tree(root: Path, leave: Collection[str] = ()) -> Tree:
 
 
 def _walk(root: Path, leave: Collection[str]) -> Iterator[tuple[Path, os.stat_result]]:
+    """Yield what lies below a folder; one that cannot be looked into is yielded, and its inside is not."""
     waiting = [root]
     while waiting:
         folder = waiting.pop()
-        with os.scandir(folder) as entries:
-            for entry in sorted(entries, key=lambda entry: entry.name):
-                if entry.name in NOT_TAKEN or (folder == root and entry.name in leave):
-                    continue
-                status = entry.stat(follow_symlinks=False)
-                if stat.S_ISDIR(status.st_mode):
-                    waiting.append(Path(entry.path))
-                else:
-                    yield Path(entry.path), status
+        for name in _names(folder):
+            if name in NOT_TAKEN or (folder == root and name in leave):
+                continue
+            path = folder / name
+            try:
+                status = path.lstat()
+            except FileNotFoundError:  # taken away in this moment
+                continue
+            yield path, status
+            if stat.S_ISDIR(status.st_mode):
+                waiting.append(path)
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except (PermissionError, FileNotFoundError):
+        return []
 
 
 def _fault(root: Path, path: Path, mode: int) -> tuple[str, str] | None:
@@ -111,9 +121,10 @@ def _fault(root: Path, path: Path, mode: int) -> tuple[str, str] | None:
         if target.is_absolute() or not path.parent.joinpath(target).resolve().is_relative_to(root.resolve()):
             return "link", "is a link that leads out of the folder"
         return None
-    if not stat.S_ISREG(mode):
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         return "kind", "is neither a file nor a folder nor a link"
-    return None if os.access(path, os.R_OK) else ("unreadable", "cannot be read")
+    wanted = os.R_OK | os.X_OK if stat.S_ISDIR(mode) else os.R_OK
+    return None if os.access(path, wanted) else ("unreadable", "cannot be read")
 
 
 def _kind(mode: int) -> Kind:

@@ -101,15 +101,24 @@ def test_a_name_that_could_drive_a_terminal_is_a_fault(folder):
 
 def test_too_many_files_and_too_many_bytes_are_a_fault(folder, monkeypatch):
     """At the bound it fits, and one past it does not."""
-    monkeypatch.setattr(limits, "CONNECTOR_FILES", 4)
+    monkeypatch.setattr(limits, "CONNECTOR_FILES", 5)
     assert survey(folder).faults == ()
     (folder / "fifth").write_text("")
     assert [fault.rule for fault in survey(folder).faults] == ["size"]
     monkeypatch.undo()
     monkeypatch.setattr(limits, "CONNECTOR_BYTES", 1_000)
-    (folder / "fifth").write_bytes(bytes(2_000))
-    (folder / "sixth").write_text("")
+    (folder / "fifth").write_bytes(bytes(900))
+    assert survey(folder).faults == ()
+    (folder / "fifth").write_bytes(bytes(1_000))
     assert [fault.rule for fault in survey(folder).faults] == ["size"]
+
+
+@pytest.mark.parametrize("name", ["lib", "main.py"])
+def test_what_cannot_be_read_is_a_fault(folder, monkeypatch, name):
+    """A file or a folder that belongs to somebody else is named, and not left out silently."""
+    access = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name != name and access(path, mode))
+    assert [(fault.pointer, fault.rule) for fault in survey(folder).faults] == [(f"/{name}", "unreadable")]
 
 
 def test_what_nobody_wrote_is_left_out(folder):

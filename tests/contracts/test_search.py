@@ -362,9 +362,24 @@ def test_a_batch_that_is_not_kept_is_not_found(store: Store) -> None:
     assert [store.keys(word) for word in ("one", "two")] == [["a"], []]
 
 
-def test_a_stream_that_declares_nothing_costs_nothing(store: Store) -> None:
-    """No row about it, and not a token."""
+def steps(patched: pytest.MonkeyPatch) -> list[bool]:
+    """Note what each step of building says: whether there was something to do."""
+    build, said = SqliteLedger._build_search, []
+
+    def noting(ledger: SqliteLedger) -> bool:
+        said.append(build(ledger))
+        return said[-1]
+
+    patched.setattr(SqliteLedger, "_build_search", noting)
+    return said
+
+
+def test_a_stream_that_declares_nothing_costs_nothing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No row about it, not a token, and nothing is gone through."""
+    said = steps(monkeypatch)
     store.run([("a", note("boat"))], fields=())
+    store.run([("a", note("car"))], fields=())
+    assert said == [False, False]
     assert store.ask("SELECT * FROM search_streams") == []
     assert store.tokens() == []
 
@@ -415,7 +430,9 @@ def test_a_large_record_ends_a_step(store: Store, monkeypatch: pytest.MonkeyPatc
     """A step is bounded in bytes too."""
     store.run([(f"k{n}", note("boat " * 100)) for n in range(5)], fields=())
     monkeypatch.setattr(limits, "BATCH_BYTES", 400)
+    said = steps(monkeypatch)
     store.run([])
+    assert said == [True] * 6 + [False]
     assert len(store.keys("boat")) == 5
     assert store.tokens() == store.tokens_of_records()
 

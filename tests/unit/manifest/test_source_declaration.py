@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from unit.manifest.documents import COLLECTION, MANIFEST, RUN, SOURCE, STREAM, THREADS
 
+from headwater import limits
 from headwater.collect.plan import plan_scope
 from headwater.errors import UsageError
 from headwater.manifest.declaration import Declaration, Preset, Relationship, Selected, Shape, View
@@ -351,6 +352,14 @@ def test_what_can_be_searched_is_text_of_the_schema(faults, search: Any, expecte
     """A number or a field that is not there is no text."""
     place = "/streams/0/query/search"
     assert faults(of_stream(query={"search": search})) == [(f"{place}{expected[0]}", expected[1])]
+
+
+def test_the_fields_that_are_searched_are_bounded(faults) -> None:
+    """As many as the bound are read, one more is refused."""
+    names = [f"f{number}" for number in range(limits.SEARCH_FIELDS + 1)]
+    schema = {"type": "object", "properties": {**STREAM["schema"]["properties"], **{name: {} for name in names}}}
+    for searched, expected in ((names[:-1], []), (names, [("/streams/0/query/search/lexical_fields", "size")])):
+        assert faults(of_stream(schema=schema, query={"search": {"lexical_fields": searched}})) == expected
 
 
 @pytest.mark.clause("CORE-126")

@@ -11,6 +11,7 @@ from typing import Literal
 from headwater.catalog.instances import Instances
 from headwater.errors import HeadwaterError
 from headwater.process.confinement.survey import Survey, survey
+from headwater.process.confinement.ways import HELD
 from headwater.settings import Settings
 
 State = Literal["ready", "failed", "unknown"]
@@ -86,7 +87,7 @@ def _is_private(path: Path) -> bool:
 
 def _confinement(found: Survey) -> Prerequisite:
     used = next(way for way in found.ways if way.works)
-    lacking = [name for name in ("network", "filesystem") if name not in used.holds]
+    lacking = [name for name in HELD if name not in used.holds]
     if not lacking:
         return Prerequisite("confinement", "ready", f"Connectors are held to their bindings by {used.name}.")
     detail = f"Connectors are not held to these bindings: {_joined(lacking)}."

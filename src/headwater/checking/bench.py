@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import random
-import shutil
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -24,8 +23,8 @@ from headwater.events import Event
 from headwater.manifest.declaration import Declaration
 from headwater.process.browser import browsing
 from headwater.process.child import Child
-from headwater.process.environment import child_environment
-from headwater.wire.surroundings import OPTIONS_VARIABLE, SPOOL_VARIABLE
+from headwater.process.launch import Launch
+from headwater.wire.surroundings import OPTIONS_VARIABLE
 
 _DEADLINES = Deadlines(idle=limits.CHECK_IDLE_SECONDS, run=limits.CHECK_RUN_SECONDS)
 
@@ -89,13 +88,14 @@ class Trial:
 
 @dataclass
 class Bench:
-    """A connector that is ready to be tried. It keeps every trial."""
+    """A connector that is ready to be tried. It keeps every trial. `hidden` is what no connector may see."""
 
     folder: ConnectorFolder
     options: Mapping[str, Any]
     spool: Path
     answers: Callable[[], Respondent] | None
     seed: int
+    hidden: Sequence[Path]
     trials: list[Trial] = field(default_factory=list)
 
     @property
@@ -114,16 +114,14 @@ class Bench:
         """Return the lots that a pack draws: the same ones for the same seed."""
         return random.Random(f"{self.seed}/{pack}")  # noqa: S311 - which line to kill at is no secret
 
-    async def launch(self, *, network: bool = True) -> Child:
-        """Start the connector's program."""
+    def launch(self, bindings: Mapping[str, Mapping[str, Any]]) -> Launch:
+        """Return the connector's program, held to some bindings."""
         command, package = list(self.folder.command), self.folder.package
         if command[0] == "python":
             command[0] = sys.executable
-        if not network:
-            command = [*_WITHOUT_NETWORK, *command]
-        told = {OPTIONS_VARIABLE: msgspec.json.encode(self.options).decode(), SPOOL_VARIABLE: str(self.spool)}
-        environment = child_environment({**package.filled_variables(self.options), **told}, package.environment)
-        return await Child.spawn(command, folder=self.folder.path, environment=environment)
+        told = {OPTIONS_VARIABLE: msgspec.json.encode(self.options).decode()}
+        variables = {**package.filled_variables(self.options), **told}
+        return Launch(command, self.folder.path, self.spool, bindings, self.hidden, variables, package.environment)
 
     async def trial(
         self,
@@ -149,7 +147,8 @@ class Bench:
         children: list[Child] = []
 
         async def launch() -> Guest:
-            children.append(await self.launch(network=network))
+            given = {name: bindings[name] for name in bindings if network or name != "network"}
+            children.append(await self.launch(given)())
             return trouble(children[0]) if trouble is not None else children[0]
 
         required, profile = self.declaration.required_bindings, self.spool / "browser"
@@ -185,7 +184,7 @@ class Bench:
 
     async def speaks_early(self) -> bool:
         """Say whether the connector writes anything before START."""
-        child = await self.launch()
+        child = await self.launch(self.plan.bindings)()
         try:
             return bool((await child.read(_SILENCE_SECONDS)).lines)
         finally:
@@ -195,15 +194,6 @@ class Bench:
 
 _SILENCE_SECONDS = 0.5
 _WORDS_CHARACTERS = 200
-_WITHOUT_NETWORK = ("unshare", "--user", "--map-current-user", "--net", "--")
-
-
-async def can_take_network_away() -> bool:
-    """Say whether this system can start a program that has no network."""
-    if shutil.which(_WITHOUT_NETWORK[0]) is None:
-        return False
-    process = await asyncio.create_subprocess_exec(*_WITHOUT_NETWORK, "true", stderr=asyncio.subprocess.DEVNULL)
-    return await process.wait() == 0
 
 
 def _unobserved(_event: Event) -> None:

@@ -47,6 +47,7 @@ async def check(
     *,
     packs: Sequence[str] = (),
     seed: int = 0,
+    hidden: Sequence[Path] = (),
 ) -> Report:
     """Run a connector through the packs, all of them by default, and return what they show.
 
@@ -59,7 +60,7 @@ async def check(
         )
     wanted = list(dict.fromkeys(packs)) or list(PACKS)
     with tempfile.TemporaryDirectory(prefix="headwater-check-") as spool:
-        bench = Bench(folder, options, Path(spool), answers, seed)
+        bench = Bench(folder, options, Path(spool), answers, seed, hidden)
         first, findings = await whole(bench)
         left_out = {} if first.succeeded else dict.fromkeys(wanted, "The whole run did not succeed.")
         for name in wanted if first.succeeded else ():

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import resource
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from headwater.process.browser import AUTOMATION, PROFILE
 from headwater.process.child import Child, find_program
 from headwater.process.confinement.boundary import ENFORCED, Confinement, is_within
 from headwater.process.confinement.view import exists, interpreter_paths, is_wide, program_paths
-from headwater.process.confinement.ways import Way, chosen, enclosing
+from headwater.process.confinement.ways import HELD, Way, chosen, enclosing
 from headwater.process.environment import child_environment
 from headwater.wire.surroundings import SPOOL_VARIABLE
 
@@ -25,7 +25,8 @@ class Launch:
     `folder` is the connector's own; without one the command is of the owner's making, and starts where they stand.
     `bindings` are those of START, with their descriptors: the child gets what they say and no more. `hidden` is what
     no connector may see. `variables` are set, and `names` are taken from the caller's environment. `way` is a way to
-    confine that is taken without a question; without it, the strongest that works here.
+    confine that is taken without a question; without it, the strongest that works here. `loose` is told which
+    bindings the child was not given and nothing keeps from it.
     """
 
     command: Sequence[str]
@@ -36,13 +37,14 @@ class Launch:
     variables: Mapping[str, str]
     names: Sequence[str] = ()
     way: Way | None = None
+    loose: Callable[[Sequence[str]], None] = lambda _names: None
 
     async def __call__(self) -> Child:
         """Start the program, or raise `connector_unavailable`."""
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # its memory may hold the owner's answers: no core files
-        confinement, place = self.confinement, self._place
-        confinement.scratch.mkdir(exist_ok=True, mode=0o700)
-        way = self.way if self.way is not None else await asyncio.to_thread(chosen, place, confinement)
+        confinement, place, way = self.confinement, self._place, await asyncio.to_thread(self.chosen_way)
+        if kept := [name for name in HELD if name not in self.bindings and name not in way.holds]:
+            self.loose(kept)
         with enclosing(way, [str(self._program), *self.command[1:]], place, confinement) as enclosed:
             return await Child.spawn(
                 enclosed.command,
@@ -51,6 +53,12 @@ class Launch:
                 descriptors=enclosed.descriptors,
                 told=enclosed.told,
             )
+
+    def chosen_way(self) -> Way:
+        """Return the way in which the child is confined."""
+        confinement = self.confinement
+        confinement.scratch.mkdir(exist_ok=True, mode=0o700)
+        return self.way if self.way is not None else chosen(self._place, confinement)
 
     @property
     def confinement(self) -> Confinement:

@@ -1,6 +1,6 @@
 """No network: a connector that needs it has none. It says so in DONE; it does not hang, and claims nothing."""
 
-from headwater.checking.bench import Bench, Trial, can_take_network_away
+from headwater.checking.bench import Bench, Trial
 from headwater.checking.findings import Finding, inapplicable, judged
 from headwater.checking.losses import named
 
@@ -12,7 +12,7 @@ async def no_network(bench: Bench, whole: Trial) -> list[Finding]:
     clauses = ("CP-204", "CP-214")
     if "network" not in bench.declaration.bindings:
         return inapplicable(PACK, "It declares no network.", *clauses)
-    if not await can_take_network_away():
+    if "network" not in bench.launch({}).chosen_way().holds:
         return inapplicable(PACK, "This system cannot take the network away.", *clauses)
     trial = await bench.trial(PACK, bench.plan, network=False)
     lost = whole.present - trial.present

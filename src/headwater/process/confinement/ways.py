@@ -129,10 +129,10 @@ def _no_filter() -> str:
     return "" if seccomp_filter("none") else "There is no seccomp filter for this processor."
 
 
-_BOTH: Final = ("network", "filesystem")
-BUBBLEWRAP: Final = Way("bubblewrap", _BOTH, _by_bubblewrap, _no_bubblewrap)
-ISOLATED: Final = Way("landlock+namespaces", _BOTH, _by_rules(files=True, isolate=True), _no_landlock)
-LANDLOCK: Final = Way("landlock", _BOTH, _by_rules(files=True, isolate=False), lambda: _no_landlock() or _no_filter())
+HELD: Final = ("network", "filesystem")
+BUBBLEWRAP: Final = Way("bubblewrap", HELD, _by_bubblewrap, _no_bubblewrap)
+ISOLATED: Final = Way("landlock+namespaces", HELD, _by_rules(files=True, isolate=True), _no_landlock)
+LANDLOCK: Final = Way("landlock", HELD, _by_rules(files=True, isolate=False), lambda: _no_landlock() or _no_filter())
 SECCOMP: Final = Way("seccomp", ("network",), _by_rules(files=False, isolate=False), _no_filter)
 NONE: Final = Way("none", (), _by_nothing)
 WAYS: Final = (BUBBLEWRAP, ISOLATED, LANDLOCK, SECCOMP, NONE)

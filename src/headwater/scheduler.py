@@ -18,14 +18,13 @@ from headwater.catalog.instances import Instance
 from headwater.catalog.schedules import read_schedule
 from headwater.collect.ports import Outcome
 from headwater.collect.schedules import Due, PastRun, Schedule, back_off, next_due
-from headwater.errors import HeadwaterError, refuse
+from headwater.collecting import CollectRequest, Program, Watching
+from headwater.errors import HeadwaterError
 from headwater.events import Event
-from headwater.host import CollectRequest, Host, Program
+from headwater.host import Host
 
 if TYPE_CHECKING:
     from headwater.collect.runs import Run
-
-INTERACTIVE = "interactive"
 
 
 @dataclass(frozen=True)
@@ -101,15 +100,7 @@ def _read(host: Host, instance: Instance) -> Standing:
         program = host.program(instance)
     except HeadwaterError as error:
         return Standing(instance.name, members, schedule, fault=error)
-    return Standing(instance.name, members, schedule, program, fault=_unattended(program))
-
-
-def _unattended(program: Program) -> HeadwaterError | None:
-    """Return why a program cannot run without a person; None where it can."""
-    if INTERACTIVE not in program.declaration.required_bindings:
-        return None
-    message = "The connector needs somebody to answer it, and nobody does while it runs on a schedule."
-    return refuse("binding_unavailable", message, command=f"headwater collect {program.name}")
+    return Standing(instance.name, members, schedule, program)
 
 
 def _stood(standing: Standing, past: Sequence[PastRun], now: datetime) -> Standing:
@@ -189,7 +180,8 @@ class Scheduler:
                 run.cancel()
 
         try:
-            outcome = await self._host.collect(CollectRequest(program), observe=_unseen, started=started)
+            watching = Watching(_unseen, started=started, inbox=True)
+            outcome = await self._host.collect(CollectRequest(program), watching)
         except HeadwaterError as error:
             self._hold(name, error)
         else:

@@ -45,7 +45,7 @@ def commands(page: Path) -> Iterator[str]:
 def examined(command: str) -> str:
     """Say what the command line would find wrong with a command, without running it; nothing where it fits."""
     words = shlex.split(command.removeprefix(LAUNCHER))
-    words, _ = take_globals(["1" if word == "RECEIPT" else word.strip("[]") for word in words if word != "…"])
+    words, _ = take_globals(["1" if word in ("RECEIPT", "GAP") else word.strip("[]") for word in words if word != "…"])
     group: click.Command = root
     context = click.Context(root, info_name="headwater")
     while isinstance(group, click.Group) and words and not words[0].startswith("-"):

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from headwater.collect.plan import Authority
-from headwater.host import CollectRequest, Host
+from headwater.collecting import CollectRequest
+from headwater.host import Host
 from headwater.settings import Settings
 
 GUESTS = Path(__file__).parents[1] / "guests"
@@ -26,7 +27,7 @@ def collect(tmp_path):
         command = [sys.executable, str(GUESTS / "notes_start.py"), str(notes), cursor]
         program = host.program_of((GUESTS / "manifest.json").read_bytes(), command)
         request = CollectRequest(program, authority=authority)
-        outcome = asyncio.run(host.collect(request, observe=lambda _event: None))
+        outcome = asyncio.run(host.collect(request, Watching(lambda _event: None)))
         return notes.read_text().splitlines()[-1], outcome
 
     return collecting

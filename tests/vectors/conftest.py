@@ -15,8 +15,9 @@ from vectors.notation import done_line, lines_of, manifest_text
 
 from headwater.collect.plan import PROACTIVE, Authority
 from headwater.collect.ports import Outcome
+from headwater.collecting import CollectRequest
 from headwater.events import BatchStored
-from headwater.host import CollectRequest, Host
+from headwater.host import Host
 from headwater.settings import Settings
 
 GUEST = Path(__file__).parents[1] / "guests" / "plays.py"
@@ -74,7 +75,7 @@ class Stage:
             if cancel and isinstance(event, BatchStored):
                 runs[0].cancel()
 
-        return asyncio.run(host.collect(request, observe=observe, started=runs.append))
+        return asyncio.run(host.collect(request, Watching(observe, started=runs.append)))
 
     def play_until(self, script: str, sql: str) -> "subprocess.Popen[bytes]":
         """Start a host whose child plays a script and stays; return it once a query of the database gives a row."""

@@ -9,8 +9,8 @@ import click
 
 from headwater import limits
 from headwater.cli.session import Cli, pass_cli
+from headwater.collecting import CollectRequest, Program
 from headwater.errors import refuse
-from headwater.host import CollectRequest, Program
 
 if TYPE_CHECKING:
     from headwater.wire.messages import CollectionScope

@@ -16,9 +16,10 @@ from headwater.collect.gaps import Turn
 from headwater.collect.ports import Observer, Outcome, Respondent
 from headwater.collect.recovery import Recovered
 from headwater.collect.runs import Run
+from headwater.collecting import CollectRequest, Watching
 from headwater.errors import refuse
 from headwater.events import Event, Unconfined
-from headwater.host import CollectRequest, Host, Watching
+from headwater.host import Host
 
 _REACH = {"network": "the network", "filesystem": "your files"}
 
@@ -28,7 +29,7 @@ def run(
 ) -> Outcome:
     """Run a collection and return how it ended; Ctrl-C cancels it and waits for its end."""
     with _watching(output, respondent, inbox=inbox) as watching:
-        return asyncio.run(host.collect(request, **vars(watching)))
+        return asyncio.run(host.collect(request, watching))
 
 
 def retry_gaps(host: Host, output: Output, instance: Instance, turn: Turn) -> list[Outcome]:

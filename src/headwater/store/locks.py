@@ -1,12 +1,14 @@
 """One writer for each instance: a lock that the system lets go when its holder dies."""
 
+import asyncio
 import fcntl
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 
-from headwater.errors import refuse
+from headwater import clock, limits
+from headwater.errors import OperationalError, refuse
 
 
 @contextmanager
@@ -33,10 +35,52 @@ def exclusive(path: Path, words: str | None = None) -> Iterator[int]:
         os.close(descriptor)
 
 
-def is_held_alive(path: Path) -> bool:
-    """Whether the process that took a lock lives; if not, a process that inherited it is about to let go."""
+class Locks:
+    """The locks of instances: one writer for the cursors of each."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @contextmanager
+    def alone(self, instance: str) -> Iterator[int]:
+        """Hold the lock of an instance, or raise `run_active`. Yield the lock's descriptor."""
+        private(self._folder.parent)
+        with exclusive(self._path(instance)) as lock:
+            yield lock
+
+    @asynccontextmanager
+    async def alone_soon(self, instance: str) -> AsyncIterator[int]:
+        """As `alone`; the store of a host that was killed gets the time to end."""
+        until = clock.monotonic() + limits.LOCK_SECONDS
+        with ExitStack() as stack:
+            while True:
+                try:
+                    lock = stack.enter_context(self.alone(instance))
+                    break
+                except OperationalError as error:
+                    ending = error.code == "run_active" and not self._holder_lives(instance)
+                    if not ending or clock.monotonic() >= until:
+                        raise
+                await asyncio.sleep(limits.LOCK_LOOK_SECONDS)
+            yield lock
+
+    def _path(self, instance: str) -> Path:
+        return self._folder / f"{instance.replace('/', '--')}.lock"
+
+    def _holder_lives(self, instance: str) -> bool:
+        """Whether the process that took the lock lives; if not, one that inherited it is about to let go."""
+        try:
+            os.kill(int(self._path(instance).read_text()), 0)
+        except (OSError, ValueError):
+            return False
+        return True
+
+
+def private(folder: Path) -> Path:
+    """Make a folder that only its owner may enter, or raise `metadata_unavailable`."""
     try:
-        os.kill(int(path.read_text()), 0)
-    except (OSError, ValueError):
-        return False
-    return True
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        message = "The state directory cannot be written."
+        raise refuse("metadata_unavailable", message, safe="Nothing was started.") from error
+    return folder

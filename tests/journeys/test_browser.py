@@ -117,7 +117,7 @@ def test_a_wrong_answer_fails_the_run_and_says_which(headwater, portal, wrong, s
     """Nothing is collected, the browser is gone, and the failure names what was refused, but not what was said."""
     failed = headwater.run(words(headwater, portal, **wrong), "")
     assert failed.failure["code"] == "run_failed"
-    assert failed.failure["connector_error"] == {"message": said, "retryable": False, "hint": hint}
+    assert failed.failure["connector_error"] == {"message": said, "retryable": False, "hint": hint, "action": hint}
     assert "GET /orders" not in portal.seen[1:]
     assert browsers(headwater) == {}
     assert_kept_nowhere(headwater, failed)

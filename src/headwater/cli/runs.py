@@ -7,6 +7,7 @@ import click
 
 from headwater.cli.output import clip, pairs, plain, table, typed
 from headwater.cli.session import Cli, page_options, pass_cli
+from headwater.collect.hints import SENTENCES, action_of
 from headwater.errors import refuse
 
 COLUMNS = {
@@ -177,6 +178,7 @@ def _words(run: Mapping[str, Any]) -> Iterable[str]:
     error = run["facts"].get("error")
     if error:
         yield f"The connector says: {clip(error['message'], 200)}"
+        yield f"What now: {SENTENCES[action_of(error)]}"
     if any(stream["rejected"] for stream in run["streams"]):
         yield f"Refused records: {typed('headwater')} rejections list --run {run['run_id']}"
     if run["stderr_tail"] and run["status"] != "succeeded":

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from headwater.cli.output import clip, plain, table, typed
+from headwater.collect.hints import SENTENCES, action_of
 from headwater.collect.ports import Outcome
 
 STREAM_COLUMNS = {
@@ -45,7 +46,7 @@ def summary_of(outcome: Outcome, instance: str) -> dict[str, Any]:
         },
     }
     if outcome.facts.error is not None:
-        result["connector_error"] = dict(outcome.facts.error)
+        result["connector_error"] = {**outcome.facts.error, "action": action_of(outcome.facts.error)}
     if (retried := outcome.retried) is not None:
         counts = {"tried": retried.tried, "healed": retried.healed}
         result["gaps_retried"] = {"run_id": retried.run_id, "status": retried.verdict.status, **counts}
@@ -91,7 +92,7 @@ def problems_of(result: Mapping[str, Any]) -> list[str]:
     """Return the lines that explain a failed run to a person."""
     lines = []
     if error := result.get("connector_error"):
-        lines.append(f"The connector says: {clip(error['message'], 200)}")
+        lines += [f"The connector says: {clip(error['message'], 200)}", f"What now: {SENTENCES[error['action']]}"]
     stored = sum(stream["accepted"] + stream["deleted"] for stream in result["streams"])
     kept = f"Stored before that, and kept: {stored:,} new or changed."
     return [*lines, kept, *(line.strip() for line in explained(result["checkpoints"]))]

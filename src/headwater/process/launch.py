@@ -66,15 +66,16 @@ class Launch:
         home, hidden = Path.home().resolve(), tuple(path.resolve() for path in self.hidden if path.exists())
         words = self.command[1:] if self.folder is None else ()
         named = [path.resolve() for word in words if exists(path := self._place / word)]
+        named = [path for path in named if not is_within(path, hidden)]
         folders = [path.parent for path in named if path.is_file() and not is_wide(path.parent, home)]
-        readable = [*interpreter_paths(), *program_paths(self._program, home), *folders]
+        own = [self._place] if self.folder is not None else []
+        readable = [*own, *interpreter_paths(), *program_paths(self._program, home), *folders]
         return Confinement(
             self.spool.resolve(),
             **{name: name in self.bindings for name in ENFORCED},
             ports=self._ports,
-            own=(self._place,) if self.folder is not None else (),
             readable=tuple(dict.fromkeys(each for path in readable for each in (path, path.resolve()))),
-            writable=(*(path for path in named if not is_within(path, hidden)), *self._profile),
+            writable=(*named, *self._profile),
             hidden=tuple(dict.fromkeys(hidden)),
         )
 

@@ -17,9 +17,9 @@ class Confinement:
 
     `network`, `filesystem` and `loopback_listen` are bindings that the child was given. `ports` are TCP ports that it
     may connect to although it has no network. `readable` is seen, and `writable` may be changed, whatever the bindings
-    say; `own` is seen even inside a folder of `hidden`, which is never seen otherwise. `spool` may be written and
-    holds `scratch`, the child's folder for temporary files. `local_sockets` are those of the file system, for a program
-    that is several processes; they lead past this boundary, so no connector has them.
+    say. `hidden` is never seen, but for what of those lies inside it. `spool` may be written and holds `scratch`, the
+    child's folder for temporary files. `local_sockets` are those of the file system, for a program that is several
+    processes; they lead past this boundary, so no connector has them.
     """
 
     spool: Path
@@ -28,7 +28,6 @@ class Confinement:
     loopback_listen: bool = False
     local_sockets: bool = False
     ports: tuple[int, ...] = ()
-    own: tuple[Path, ...] = ()
     readable: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()
     hidden: tuple[Path, ...] = ()
@@ -37,6 +36,14 @@ class Confinement:
     def scratch(self) -> Path:
         """Where the child keeps temporary files; it goes with the run."""
         return self.spool / "tmp"
+
+    def inside(self, paths: Iterable[Path]) -> list[Path]:
+        """Return which of some paths lie in something hidden."""
+        return [path for path in paths if is_within(path, self.hidden)]
+
+    def outside(self, paths: Iterable[Path]) -> list[Path]:
+        """Return which of some paths do not lie in anything hidden."""
+        return [path for path in paths if not is_within(path, self.hidden)]
 
     @property
     def sockets(self) -> Sockets:

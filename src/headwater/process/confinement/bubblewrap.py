@@ -22,7 +22,7 @@ def bubblewrap_words(confinement: Confinement, place: Path) -> list[str]:
 def _owners_files(confinement: Confinement) -> Iterator[str]:
     """All of this machine, to read, and nothing of what is hidden."""
     yield from ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
-    yield from _bind("--bind", confinement.writable)
+    yield from _bind("--bind", confinement.outside(confinement.writable))
     yield from _covered(confinement, confinement.hidden)
 
 
@@ -35,22 +35,23 @@ def _own_files(confinement: Confinement, place: Path) -> Iterator[str]:
             yield from ("--ro-bind", str(path), str(path))
     yield from chain.from_iterable(("--ro-bind-try", str(path), str(path)) for path in TABLES)
     yield from ("--dev", "/dev", "--proc", "/proc", "--bind", str(confinement.scratch), "/tmp")  # noqa: S108
-    seen = (*confinement.readable, *confinement.writable, *confinement.own)
-    yield from _bind("--ro-bind", [path for path in confinement.readable if not is_within(path, SYSTEM)])
-    yield from _bind("--bind", confinement.writable)
-    if not is_within(place, seen):
+    readable = [path for path in confinement.outside(confinement.readable) if not is_within(path, SYSTEM)]
+    writable = confinement.outside(confinement.writable)
+    yield from _bind("--ro-bind", readable)
+    yield from _bind("--bind", writable)
+    if not is_within(place, (*confinement.readable, *writable)):
         yield from ("--dir", str(place))
-    yield from _covered(confinement, [path for path in confinement.hidden if is_within(path, seen)])
+    yield from _covered(confinement, [path for path in confinement.hidden if is_within(path, (*readable, *writable))])
     yield from ("--remount-ro", "/")
 
 
 def _covered(confinement: Confinement, hidden: Sequence[Path]) -> Iterator[str]:
-    """Lay nothing over what is hidden, and the child's own over that."""
+    """Lay nothing over what is hidden, and over that what is the child's all the same."""
     folders = [str(path) for path in hidden if path.is_dir()]
     yield from chain.from_iterable(("--tmpfs", folder) for folder in folders)
     yield from chain.from_iterable(("--ro-bind", "/dev/null", str(path)) for path in hidden if path.is_file())
-    yield from _bind("--ro-bind", confinement.own)
-    yield from _bind("--bind", [confinement.spool, *(path for path in confinement.writable if is_within(path, hidden))])
+    yield from _bind("--ro-bind", confinement.inside(confinement.readable))
+    yield from _bind("--bind", [*confinement.inside(confinement.writable), confinement.spool])
     yield from chain.from_iterable(("--remount-ro", folder) for folder in folders)
 
 

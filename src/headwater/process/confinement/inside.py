@@ -24,17 +24,18 @@ class Rules(TypedDict):
     """What this process may do once it is the connector.
 
     `isolate` puts it into namespaces of its own, with this machine's network if `network`. `files` holds it to reading
-    what `read` names but for `hidden` and for the folders on the way there, to reading `own`, and to changing `write`.
-    `tcp` holds its connections to `ports`, and `listen` lets it listen. `seccomp` is a filter in hexadecimal, or empty.
+    `read` and to changing `write`, both but for `hidden` and the folders on the way there, and to what of those lies
+    inside. `tcp` holds its connections to `ports`, `listen` lets it listen, `seccomp` is a filter in hexadecimal.
     """
 
     isolate: bool
     network: bool
     files: bool
     read: Sequence[str]
-    hidden: Sequence[str]
-    own: Sequence[str]
     write: Sequence[str]
+    hidden: Sequence[str]
+    read_inside: Sequence[str]
+    write_inside: Sequence[str]
     tcp: bool
     listen: bool
     ports: Sequence[int]
@@ -71,8 +72,9 @@ def _lay(rules: Rules) -> None:
     ruleset = Ruleset(files=rules["files"], tcp=rules["tcp"], binding=not rules["listen"])
     if rules["files"]:
         ruleset.allow(_without(rules["hidden"], rules["read"]), READ)
-        ruleset.allow(rules["own"], READ)
-        ruleset.allow(rules["write"], WRITE)
+        ruleset.allow(rules["read_inside"], READ)
+        ruleset.allow(_without(rules["hidden"], rules["write"]), WRITE)
+        ruleset.allow(rules["write_inside"], WRITE)
         ruleset.allow(DEVICES, DEVICE)
     ruleset.allow_ports(rules["ports"])
     ruleset.lay()

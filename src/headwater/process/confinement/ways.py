@@ -102,14 +102,16 @@ def _inside(rules: Rules, command: Sequence[str]) -> list[str]:
 
 def _rules(confinement: Confinement, *, files: bool, isolate: bool) -> Rules:
     seen = [Path("/")] if confinement.filesystem else [*SYSTEM, *TABLES, *_KERNEL_TABLES, *confinement.readable]
+    changed = [*confinement.writable, confinement.spool]
     return Rules(
         isolate=isolate,
         network=confinement.sockets != "none",
         files=files,
-        read=[str(path) for path in seen],
+        read=[str(path) for path in confinement.outside(seen)],
+        write=[str(path) for path in confinement.outside(changed)],
         hidden=[str(path) for path in confinement.hidden],
-        own=[str(path) for path in confinement.own],
-        write=[str(path) for path in (*confinement.writable, confinement.spool)],
+        read_inside=[str(path) for path in confinement.inside(confinement.readable)],
+        write_inside=[str(path) for path in confinement.inside(changed)],
         tcp=not confinement.network,
         listen=confinement.loopback_listen,
         ports=confinement.ports,

@@ -31,6 +31,10 @@ OFFENCES = {
     "a cursor of a run that did not commit it": "checkpoints c WHERE NOT EXISTS (SELECT 1 FROM decisions d"
     " WHERE d.run = c.run AND d.stream = c.stream AND d.committed)",
     "a receipt of a sound record": "receipts",
+    "a record that the index has not": "records r JOIN versions v ON v.seq = r.version WHERE v.data IS NOT NULL"
+    " AND NOT EXISTS (SELECT 1 FROM search_docsize WHERE id = v.seq)",
+    "a row of the index without its record": "search_docsize d WHERE NOT EXISTS (SELECT 1 FROM records r"
+    " JOIN versions v ON v.seq = r.version WHERE v.seq = d.id AND v.data IS NOT NULL)",
 }
 
 
@@ -85,6 +89,7 @@ class Machine(Place):
         properties = {"id": {"type": "string"}, "text": {"type": "string"}, "blob_ref": {"type": "object"}}
         schema = {"type": "object", "properties": properties}
         common = {"primary_key": ["id"], "incremental": True, "semantics": "mutable_state", "schema": schema}
+        common["query"] = {"search": {"lexical_fields": ["text"]}}
         super().__init__(folder, hosts, [{"name": name, **common} for name in STREAMS])
 
     def start(self, *told: object, fault: dict[str, Any] | None = None) -> int:

@@ -1,9 +1,13 @@
-"""`connectors validate`: a manifest alone, as an author types it."""
+"""`connectors validate`: a manifest alone, as an author types it; and a run under a source declaration."""
 
 import json
+import re
+from pathlib import Path
 
 import pytest
-from unit.manifest.documents import MANIFEST, SOURCE
+from unit.manifest.documents import COLLECTION, MANIFEST, SOURCE, THREADS
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "manifest.md"
 
 
 def written(headwater, document):
@@ -57,3 +61,42 @@ def test_a_file_that_cannot_be_read_is_refused(headwater):
         answer = headwater.type("connectors", "validate", str(headwater.place / name))
         assert answer.status == 2
         assert "Traceback" not in answer.stderr
+
+
+def test_the_manifest_of_the_reference_is_valid(headwater):
+    """Whoever copies it from the page has one that is read."""
+    (example,) = re.findall(r"^```json\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    result = headwater.type("connectors", "validate", written(headwater, json.loads(example))).result
+    assert result["streams"][0]["stream"] == "messages"
+
+
+def test_a_connector_runs_under_a_source_declaration(headwater):
+    """Its id is who the connector is, and the profile's extension says which stream rides on which."""
+    rides = {**THREADS, "name": "rides", "primary_key": ["id"], "semantics": "mutable_state"}
+    collection = {"streams": [{"name": "rides", "state_stream": "threads", "coverage_strategy": "checkpoint_window"}]}
+    named = {"streams": [{**rides, "name": "threads"}, rides], "selection_presets": []}
+    path = written(headwater, {**SOURCE, **named, "extensions": {COLLECTION: collection}})
+    record = {
+        "type": "RECORD",
+        "stream": "rides",
+        "key": "a",
+        "data": {"id": "a"},
+        "emitted_at": "2026-11-30T00:00:00Z",
+    }
+    state = {"type": "STATE", "stream": "threads", "cursor": {"at": 1}}
+    done = {"type": "DONE", "status": "succeeded", "records_emitted": 1}
+    script = "read start; " + "; ".join(f"echo '{json.dumps(message)}'" for message in (record, state, done))
+    answer = headwater.type("collect", "--manifest", path, "--", "sh", "-c", script)
+    assert answer.result["checkpoints"]["committed"] == ["threads"]
+    assert headwater.keys("rides", "chat/adhoc") == {"a"}
+    (instance,) = headwater.type("streams", "list", "chat/adhoc").result["streams"][:1]
+    assert instance["instance"] == "chat/adhoc"
+
+
+def test_a_document_that_is_refused_starts_nothing(headwater):
+    """A run gives the same reasons, before there is a process."""
+    path = written(headwater, {**SOURCE, "declaration_version": ""})
+    touched = headwater.place / "touched"
+    answer = headwater.type("collect", "--manifest", path, "--", "sh", "-c", f"touch {touched}")
+    assert (answer.status, answer.failure["faults"][0]["pointer"]) == (2, "/declaration_version")
+    assert not touched.exists()

@@ -35,6 +35,10 @@ GAP_WAIT_SECONDS: Final = 15 * 60.0
 GAP_WAIT_MAX_SECONDS: Final = 24 * 3600.0
 GAP_TRIES: Final = 20
 
+# Answers of the owner that are looked for in what a connector sends: any text so long, and a secret in a cursor.
+ANSWER_CHARACTERS: Final = 4
+SECRET_CHARACTERS: Final = 8
+
 # Waits, and who they are for.
 IDLE_SECONDS: Final = 900.0
 RUN_SECONDS: Final = 24 * 3600.0

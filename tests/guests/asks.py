@@ -22,11 +22,15 @@ data = {
 print(f"I was told {password}", file=sys.stderr)
 print(json.dumps({"type": "PROGRESS", "message": f"Signing in with {password}"}))
 print(json.dumps({"type": "SKIP_RESULT", "stream": "beta", "reason": "later", "message": f"{password} is too short"}))
+gap = {"stream": "beta", "record_key": "b1", "reason": f"{password} failed"}
+gap |= {"detail_locator": {"login": password}, "last_error": {"text": f"no {password}"}}
+print(json.dumps({"type": "DETAIL_GAP", **gap}))
 record = {"stream": "alpha", "key": "answer", "data": data, "emitted_at": "2026-04-01T10:00:00Z"}
 print(json.dumps({"type": "RECORD", **record}))
-print('{"type":"STATE","stream":"alpha","cursor":{"at":1}}')
-done = {"type": "DONE", "status": ending, "records_emitted": 1}
+cursor = {"at": 1, "login": [f"me:{password}"]} if ending == "cursor" else {"at": 1}
+print(json.dumps({"type": "STATE", "stream": "alpha", "cursor": cursor}))
+done = {"type": "DONE", "status": "succeeded" if ending == "cursor" else ending, "records_emitted": 1}
 if ending == "failed":
     done["error"] = {"message": f"The password {password} is wrong.", "retryable": False}
 print(json.dumps(done))
-sys.exit(ending != "succeeded")
+sys.exit(ending == "failed")

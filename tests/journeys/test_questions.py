@@ -82,6 +82,8 @@ def test_an_answer_is_kept_nowhere(headwater, ending, mode):
     outputs = [typist.collect("asks.py", "--answer-file", given, words=["", ending])]
     assert outputs[0].status == (ending == "failed")
     outputs += [typist.type("runs", "explain"), headwater.type("runs", "show"), headwater.type("runs", "list")]
+    outputs.append(headwater.type("gaps", "explain", "1"))
+    assert outputs[-1].result["locator"] == {"login": "[removed]"}
     os.unlink(given)
     for answer in outputs:
         assert SENTINEL not in answer.stdout + answer.stderr
@@ -89,6 +91,18 @@ def test_an_answer_is_kept_nowhere(headwater, ending, mode):
     assert files
     assert [path.name for path in files if SENTINEL.encode() in path.read_bytes()] == []
     assert "[removed]" in outputs[2].stdout
+
+
+@pytest.mark.clause("CP-408")
+def test_a_cursor_with_a_password_ends_the_run_and_is_kept_nowhere(headwater):
+    """It would go to every later run: no cursor moves, the records stay, and the password is on no disk."""
+    given = answers(headwater)
+    failed = headwater.collect("asks.py", "--answer-file", given, words=["", "cursor"])
+    assert failed.failure["cause"] == "answer_in_cursor"
+    assert (headwater.cursors(), headwater.keys()) == ({}, {"answer"})
+    os.unlink(given)
+    files = [path for path in headwater.place.rglob("*") if path.is_file()]
+    assert [path.name for path in files if SENTINEL.encode() in path.read_bytes()] == []
 
 
 @pytest.mark.clause("CP-705", "CP-713")

@@ -9,9 +9,10 @@ from typing import Any
 from headwater import clock, limits
 from headwater.collect.batches import Batches
 from headwater.collect.checkpoints import Decision, Withheld
-from headwater.collect.effects import WRITES, Ask, Effect, Finish, Reply, Tell
+from headwater.collect.effects import WRITES, Ask, Effect, Finish, Gap, Reply, Tell
 from headwater.collect.ports import Conclusion, Guest, Ledger, Lines, Observer, Outcome, Respondent
-from headwater.collect.session import Facts, Session, Skip
+from headwater.collect.session import Session
+from headwater.collect.unsaid import Unsaid
 from headwater.collect.verdict import Exit, Verdict
 from headwater.errors import HeadwaterError
 from headwater.events import Answered, Asked, BatchStored, Progressed, RunStarted, Tally
@@ -53,7 +54,7 @@ class Run:
         self._batches = Batches(ledger)
         self._tallies = {name: Tally() for name in session.plan.streams}
         self._truncated = False
-        self._secrets: set[str] = set()
+        self._unsaid = Unsaid()
         self._saying: asyncio.Task[None] | None = None
         self._cancelling = asyncio.Event()
 
@@ -162,7 +163,7 @@ class Run:
     async def _act(self, guest: Guest, effect: Effect, rest: Iterator[bytes]) -> None:
         match effect:
             case Tell(text, stream, reached, total):
-                self._observe(Progressed(self._session.plan.run_id, text, stream, reached, total))
+                self._observe(Progressed(self.run_id, self._unsaid.scrub(text), stream, reached, total))
             case Reply(message):
                 self._say(guest, encode(message))
             case Ask(question):
@@ -178,12 +179,21 @@ class Run:
 
         A store that fails ends the run, and what was in the batch and in the one behind it was not kept.
         """
+        if self._unsaid:
+            self._leave_unsaid()
         try:
             self._count(await self._batches.hand_over(ended=ended))
             if settled:
                 self._count(await self._batches.settle())
         except HeadwaterError as error:
             self._session.stop("storage_failed", error.message)
+
+    def _leave_unsaid(self) -> None:
+        """Take the owner's answers out of what is about to be stored; a cursor that holds one ends the run."""
+        kept = [effect for effect in self._batches.filling if not self._unsaid.is_in(effect)]
+        if len(kept) < len(self._batches.filling):
+            self._session.stop("answer_in_cursor", "The connector put an answer of the owner's into a cursor.")
+        self._batches.filling = [self._unsaid.scrub_gap(one) if isinstance(one, Gap) else one for one in kept]
 
     def _count(self, tallies: Mapping[str, Tally]) -> None:
         if not tallies:
@@ -237,7 +247,7 @@ class Run:
             return InteractionResponse(question.request_id, "timeout")
         if data is None:
             return InteractionResponse(question.request_id, "cancelled")
-        self._secrets.update(_texts(data))
+        self._unsaid.add(question, data)
         return InteractionResponse(question.request_id, "success", dict(data))
 
     # Ending.
@@ -261,26 +271,13 @@ class Run:
     async def _conclude(self, exit_: Exit, stderr_tail: str) -> Outcome:
         session = self._session
         verdict, decision = session.end(exit_, truncated=self._truncated)
-        stderr_tail, facts = self._scrub(stderr_tail), self._scrubbed(session.facts)
+        stderr_tail, facts = self._unsaid.scrub(stderr_tail), self._unsaid.scrub_facts(session.facts)
         commit = await self._ledger.conclude(Conclusion(verdict, decision, facts, stderr_tail))
         if commit.failed is not None:
             verdict = Verdict("failed", "checkpoint_write_failed", f"The cursor of {commit.failed} was not written.")
             decision = _partly(decision, commit.committed, commit.failed)
         tried = len(session.plan.retries)
         return Outcome(session.plan.run_id, verdict, decision, self._tallies, facts, stderr_tail, tried)
-
-    def _scrub(self, text: str) -> str:
-        """Leave the owner's answers out of what is kept (CP-711)."""
-        for secret in sorted(self._secrets, key=len, reverse=True):
-            text = text.replace(secret, "[removed]")
-        return text
-
-    def _scrubbed(self, facts: Facts) -> Facts:
-        def scrubbed(members: Mapping[str, Any]) -> dict[str, Any]:
-            return {name: self._scrub(text) if isinstance(text, str) else text for name, text in members.items()}
-
-        skips = tuple(Skip(**scrubbed(vars(skip))) for skip in facts.skips)
-        return replace(facts, skips=skips, error=None if facts.error is None else scrubbed(facts.error))
 
 
 def _partly(decision: Decision, committed: tuple[str, ...], failed: str) -> Decision:
@@ -292,15 +289,6 @@ def _partly(decision: Decision, committed: tuple[str, ...], failed: str) -> Deci
         for stream in missed
     ]
     return replace(decision, committed=committed, withheld=(*decision.withheld, *reasons))
-
-
-def _texts(value: Any) -> set[str]:
-    """Return every text of an answer that is long enough to be looked for."""
-    if isinstance(value, dict):
-        return {text for item in value.values() for text in _texts(item)}
-    if isinstance(value, list):
-        return {text for item in value for text in _texts(item)}
-    return {value} if isinstance(value, str) and len(value) >= 4 else set()
 
 
 async def _drop(task: "asyncio.Task[Any]") -> None:

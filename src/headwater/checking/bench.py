@@ -4,8 +4,10 @@ import asyncio
 import contextlib
 import random
 import sys
+import tempfile
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -88,11 +90,15 @@ class Trial:
 
 @dataclass
 class Bench:
-    """A connector that is ready to be tried. It keeps every trial. `hidden` is what no connector may see."""
+    """A connector that is ready to be tried. It keeps every trial.
+
+    `place` is a folder for the check, where each run has a spool of its own, as live runs have. `hidden` is what no
+    connector may see.
+    """
 
     folder: ConnectorFolder
     options: Mapping[str, Any]
-    spool: Path
+    place: Path
     answers: Callable[[], Respondent] | None
     seed: int
     hidden: Sequence[Path]
@@ -114,14 +120,20 @@ class Bench:
         """Return the lots that a pack draws: the same ones for the same seed."""
         return random.Random(f"{self.seed}/{pack}")  # noqa: S311 - which line to kill at is no secret
 
-    def launch(self, bindings: Mapping[str, Mapping[str, Any]]) -> Launch:
+    @contextlib.contextmanager
+    def spool(self) -> Iterator[Path]:
+        """Make the spool of one run; what the run left in it goes with it."""
+        with tempfile.TemporaryDirectory(dir=self.place, prefix="run-") as folder:
+            yield Path(folder)
+
+    def launch(self, bindings: Mapping[str, Mapping[str, Any]], spool: Path) -> Launch:
         """Return the connector's program, held to some bindings."""
         command, package = list(self.folder.command), self.folder.package
         if command[0] == "python":
             command[0] = sys.executable
         told = {OPTIONS_VARIABLE: msgspec.json.encode(self.options).decode()}
         variables = {**package.filled_variables(self.options), **told}
-        return Launch(command, self.folder.path, self.spool, bindings, self.hidden, variables, package.environment)
+        return Launch(command, self.folder.path, spool, bindings, self.hidden, variables, package.environment)
 
     async def trial(
         self,
@@ -148,11 +160,13 @@ class Bench:
 
         async def launch() -> Guest:
             given = {name: bindings[name] for name in bindings if network or name != "network"}
-            children.append(await self.launch(given)())
+            children.append(await self.launch(given, spool)())
             return trouble(children[0]) if trouble is not None else children[0]
 
-        required, profile = self.declaration.required_bindings, self.spool / "browser"
-        async with browsing(plan.bindings, required, profile, self.spool) as bindings:
+        async with AsyncExitStack() as stack:
+            spool = stack.enter_context(self.spool())
+            wanted = browsing(plan.bindings, self.declaration.required_bindings, self.place / "browser", spool)
+            bindings = await stack.enter_async_context(wanted)
             session = Watched(replace(plan, run_id=clock.identifier("run"), bindings=bindings), listened)
             run = Run(
                 session,
@@ -184,12 +198,13 @@ class Bench:
 
     async def speaks_early(self) -> bool:
         """Say whether the connector writes anything before START."""
-        child = await self.launch(self.plan.bindings)()
-        try:
-            return bool((await child.read(_SILENCE_SECONDS)).lines)
-        finally:
-            with contextlib.suppress(asyncio.CancelledError):
-                await child.stop()
+        with self.spool() as spool:
+            child = await self.launch(self.plan.bindings, spool)()
+            try:
+                return bool((await child.read(_SILENCE_SECONDS)).lines)
+            finally:
+                with contextlib.suppress(asyncio.CancelledError):
+                    await child.stop()
 
 
 _SILENCE_SECONDS = 0.5

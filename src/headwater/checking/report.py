@@ -59,8 +59,8 @@ async def check(
             "invalid_input", f"There is no such pack; there are {known}.", safe="Nothing was started.", packs=unknown
         )
     wanted = list(dict.fromkeys(packs)) or list(PACKS)
-    with tempfile.TemporaryDirectory(prefix="headwater-check-") as spool:
-        bench = Bench(folder, options, Path(spool), answers, seed, hidden)
+    with tempfile.TemporaryDirectory(prefix="headwater-check-") as place:
+        bench = Bench(folder, options, Path(place), answers, seed, hidden)
         first, findings = await whole(bench)
         left_out = {} if first.succeeded else dict.fromkeys(wanted, "The whole run did not succeed.")
         for name in wanted if first.succeeded else ():

@@ -42,6 +42,7 @@ class Child:
         self._framer = Framer()
         self._tail = bytearray()
         self._exited = asyncio.Event()
+        self._asked = False
         self._watch: asyncio.Task[None] | None = None
         self._drain: asyncio.Task[None] | None = None
 
@@ -172,7 +173,9 @@ class Child:
         """End the process group. See `Guest.stop`."""
         await self.close_input()
         if not self._exited.is_set():
-            self._ask_to_leave()
+            if not self._asked:  # a second SIGTERM would break off what the first one began
+                self._asked = True
+                self._ask_to_leave()
             if await self.wait(limits.STOP_SECONDS) is None:
                 self._signal(signal.SIGKILL)
                 await self._exited.wait()

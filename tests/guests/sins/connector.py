@@ -8,7 +8,6 @@ import sys
 import uuid
 from contextlib import suppress
 from datetime import UTC, datetime
-from pathlib import Path
 
 OPTIONS = json.loads(os.environ["HEADWATER_OPTIONS"])
 SIN = OPTIONS.get("sin", "")
@@ -157,11 +156,11 @@ def letters(scopes, after, code):
 
 def one_letter(letter, scope, more):
     if SIN == "remembers":
-        with Path(OPTIONS["memory"]).open("a+") as file:
-            file.seek(0)
-            if letter["id"] in file.read():
+        with socket.create_connection(("127.0.0.1", OPTIONS["port"]), timeout=5) as source:
+            source.sendall(letter["id"].encode())
+            source.shutdown(socket.SHUT_WR)
+            if source.recv(16) == b"taken":
                 return
-            file.write(letter["id"])
     if wanted(scope, letter):
         record("letters", letter, scope)
     if SIN != "saves_late" and not {"resources", "time_range"} & scope.keys():

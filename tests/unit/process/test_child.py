@@ -66,6 +66,30 @@ def test_a_flood_on_stderr_blocks_nobody_and_keeps_its_end():
     assert len(tail) <= limits.STDERR_TAIL_BYTES
 
 
+def test_a_child_that_is_leaving_is_not_asked_again():
+    """A second stop waits with the first: another SIGTERM would break off what the child does to leave well."""
+    script = (
+        "import os, signal, sys, time\n"
+        "def leave(*_):\n"
+        "    signal.signal(signal.SIGTERM, signal.SIG_DFL)\n"
+        "    os.write(1, b'leaving\\n')\n"
+        "    time.sleep(0.3)\n"
+        "    sys.exit(7)\n"
+        "signal.signal(signal.SIGTERM, leave)\n"
+        "print('ready', flush=True)\n"
+        "while True: signal.pause()\n"
+    )
+
+    async def use(child):
+        assert (await child.read(20)).lines == [b"ready"]
+        first = asyncio.create_task(child.stop())
+        assert (await child.read(20)).lines == [b"leaving"]
+        return await child.stop(), await first
+
+    exits = run(script, use)
+    assert [exit_.code for exit_ in exits] == [7, 7]
+
+
 def test_stop_ends_the_whole_group():
     """A grandchild does not outlive the run."""
     script = "import subprocess, time; p = subprocess.Popen(['sleep', '60']); print(p.pid, flush=True); time.sleep(60)"

@@ -12,7 +12,7 @@ async def no_network(bench: Bench, whole: Trial) -> list[Finding]:
     clauses = ("CP-204", "CP-214")
     if "network" not in bench.declaration.bindings:
         return inapplicable(PACK, "It declares no network.", *clauses)
-    if "network" not in bench.launch({}).chosen_way().holds:
+    if "network" not in bench.launch({}, bench.place).chosen_way().holds:
         return inapplicable(PACK, "This system cannot take the network away.", *clauses)
     trial = await bench.trial(PACK, bench.plan, network=False)
     lost = whole.present - trial.present

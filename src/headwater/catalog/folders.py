@@ -14,7 +14,7 @@ import headwater.connectors
 from headwater import limits
 from headwater.errors import HeadwaterError, refuse
 from headwater.manifest.declaration import Declaration
-from headwater.manifest.faults import refusal
+from headwater.manifest.faults import Fault, refusal
 from headwater.manifest.package import Package, read_package
 
 if TYPE_CHECKING:
@@ -119,9 +119,17 @@ class ConnectorFolder:
                 raise refuse("invalid_input", "--set takes OPTION=VALUE.")
             is_path = name in self.package.paths
             options[name] = str(Path(value).expanduser().absolute()) if is_path else self.package.typed(name, value)
-        if faults := self.package.option_faults(options):
+        if faults := [*self.package.option_faults(options), *self._out_of_sight(options)]:
             raise refusal("invalid_options", "The options do not fit; nothing was started.", faults)
         return options
+
+    def _out_of_sight(self, options: Mapping[str, Any]) -> Iterator[Fault]:
+        """Find the paths that lead out of the connector's folder, which is all that it sees without `filesystem`."""
+        for name in self.package.paths & options.keys():
+            path, declared = (self.path / str(options[name])).resolve(), self.declaration.bindings
+            if "filesystem" not in declared and not path.is_relative_to(self.path.resolve()):
+                plainly = f"the option `{name}` names a file, and the manifest declares no use of `filesystem`"
+                yield Fault(f"/{name}", "binding", plainly)
 
     def fixture(self, name: str) -> dict[str, Any]:
         """Return a JSON object of the folder's `fixtures/`, empty where there is none."""

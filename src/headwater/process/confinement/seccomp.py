@@ -17,7 +17,7 @@ _ALLOW, _REFUSE = 0x7FFF0000, 0x00050000 | 13  # SECCOMP_RET_ALLOW, SECCOMP_RET_
 _NUMBER, _ARCHITECTURE = 0, 4
 _ARGUMENTS = (16, 24, 32, 40)  # the low half of each, on little-endian machines
 _X32, _FAST_OPEN, _KIND_OF_SOCKET = 0x40000000, 0x20000000, 0xF  # MSG_FASTOPEN connects by sending
-_INET, _INET6, _NETLINK, _STREAM, _TCP = 2, 10, 16, 1, 6
+_UNIX, _INET, _INET6, _NETLINK, _STREAM, _TCP = 1, 2, 10, 16, 1, 6
 _IO_URING_SETUP = 425
 
 # By machine: its AUDIT_ARCH, and the numbers of socket, sendto, sendmsg, sendmmsg, add_key, request_key, keyctl.
@@ -57,6 +57,9 @@ def seccomp_filter(sockets: Sockets, machine: str | None = None) -> bytes | None
 
 
 _SOCKETS: Final[Sequence[Line]] = (
+    "local",
+    (_LOAD, _ARGUMENTS[0]),
+    (_EQUAL, _UNIX, "allow", ""),
     "all",
     (_LOAD, _ARGUMENTS[0]),
     (_EQUAL, _INET, "allow", ""),
@@ -80,7 +83,6 @@ _SOCKETS: Final[Sequence[Line]] = (
     "fourth",
     (_LOAD, _ARGUMENTS[3]),
     (_ANY_BIT, _FAST_OPEN, "refuse", "allow"),
-    "local",
     "allow",
     (_RETURN, _ALLOW),
     "none",

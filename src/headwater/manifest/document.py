@@ -1,6 +1,7 @@
 """From bytes to one JSON object: strict UTF-8, bounded in size and depth, no member twice."""
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -21,7 +22,7 @@ def parse(document: bytes) -> tuple[dict[str, Any], list[Fault]]:
         return {}, [Fault("", "type", "must be an object")]
     if _is_too_deep(root):
         return {}, [Fault("", "depth", f"is nested deeper than {limits.NESTING_LEVELS} levels")]
-    if repeated := list(_repeated(document)):
+    if repeated := list(islice(_repeated(document), limits.FAULTS_PER_DOCUMENT)):
         return {}, [Fault(pointer, "repeated_member", "stands twice in its object") for pointer in repeated]
     return root, []
 

@@ -4,8 +4,10 @@ What a document is shows in what it holds: `connector_id` makes it a connector m
 """
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, Final
 
+from headwater import limits
 from headwater.manifest.connector_manifest import read_manifest
 from headwater.manifest.declaration import Declaration
 from headwater.manifest.document import children, parse
@@ -33,7 +35,7 @@ def examine(document: bytes) -> tuple[Declaration | None, list[Fault]]:
         return None, faults
     reader = Reader()
     declaration = _declaration(reader, root)
-    for pointer in _handles(root):
+    for pointer in islice(_handles(root), limits.FAULTS_PER_DOCUMENT):
         reader.faults.append(Fault(pointer, "owner_handle", "names an account or instance of an owner"))
     return (None, reader.faults) if reader.faults else (declaration, [])
 

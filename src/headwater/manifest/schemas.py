@@ -27,19 +27,16 @@ _IN_PLACE: Final = ("allOf", "anyOf", "oneOf")
 Path = tuple[str | int, ...]
 
 
-def check_schema(reader: Reader, schema: dict[str, Any]) -> None:
+def check_schema(reader: Reader, schema: dict[str, Any]) -> bool:
     """Note what makes a schema unusable at the place being read: dialect, references, meta-schema (CORE-112 to 114).
 
-    A schema that names another dialect or another document is not looked into any further.
+    A schema that names another dialect or another document is not looked into any further. Return whether it is fit.
     """
-    foreign = False
-    for path, rule, message in _foreign(schema):
-        foreign = True
+    faults = list(_foreign(schema)) or list(_broken(schema))
+    for path, rule, message in faults:
         with reader.at(*path):
             reader.fault(rule, message)
-    for path, message in () if foreign else _broken(schema):
-        with reader.at(*path):
-            reader.fault("schema", message)
+    return not faults
 
 
 def top_level_fields(schema: Mapping[str, Any]) -> frozenset[str]:
@@ -101,20 +98,21 @@ def _subschemas(schema: dict[str, Any]) -> Iterator[tuple[Path, dict[str, Any]]]
             )
 
 
-def _broken(schema: dict[str, Any]) -> Iterator[tuple[Path, str]]:
+def _broken(schema: dict[str, Any]) -> Iterator[tuple[Path, str, str]]:
     import jsonschema_rs
 
     try:
         errors = list(islice(_meta_schema().iter_errors(schema), limits.FAULTS_PER_DOCUMENT))
         for error in errors:
             keyword = error.schema_path[-1] if error.schema_path else "schema"
-            yield tuple(error.instance_path), f"breaks the rule `{keyword}` of JSON Schema 2020-12"
+            yield tuple(error.instance_path), "schema", f"breaks the rule `{keyword}` of JSON Schema 2020-12"
         if not errors:
             compile_schema(schema)
     except jsonschema_rs.ValidationError as error:
-        yield tuple(error.instance_path), "has a pattern that is no regular expression, or a reference to nothing"
+        message = "has a pattern that is no regular expression, or a reference to nothing"
+        yield tuple(error.instance_path), "schema", message
     except (jsonschema_rs.ReferencingError, ValueError, RecursionError):
-        yield (), "has a reference to nothing, or a value that JSON Schema does not have"
+        yield (), "schema", "has a reference to nothing, or a value that JSON Schema does not have"
 
 
 @cache

@@ -73,10 +73,9 @@ class StreamReader:
         if "schema" not in self._row and not self._strict:
             return None
         schema = self._reader.table(self._row, "schema", required=True)
-        known = len(self._reader.faults)
         with self._reader.at("schema"):
-            check_schema(self._reader, schema)
-        return schema if len(self._reader.faults) == known and isinstance(self._row.get("schema"), dict) else None
+            fit = check_schema(self._reader, schema)
+        return schema if fit and isinstance(self._row.get("schema"), dict) else None
 
     def _primary_key(self) -> tuple[str, ...]:
         row = self._row

@@ -42,6 +42,12 @@ def test_a_document_lists_a_bounded_number_of_faults(faults) -> None:
     bindings = {f"b{number}": None for number in range(2_000)}
     found = faults({"connector_id": "c", "streams": [{"name": "a"}], "runtime_requirements": {"bindings": bindings}})
     assert len(found) == limits.FAULTS_PER_DOCUMENT
+    rows = [*([None] * limits.FAULTS_PER_DOCUMENT), {"name": "a", "schema": {"properties": 5, "allOf": 3}}]
+    assert len(faults({"connector_id": "c", "streams": rows})) == limits.FAULTS_PER_DOCUMENT
+    owned = [{"name": f"s{number}", "instance_id": 1} for number in range(900)]
+    assert len(faults({"connector_id": "c", "streams": owned})) == limits.FAULTS_PER_DOCUMENT
+    twice = b'{"connector_id":"c",' + b",".join(b'"%d":1,"%d":1' % (n, n) for n in range(900)) + b"}"
+    assert len(faults(twice)) == limits.FAULTS_PER_DOCUMENT
 
 
 def places(node: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:

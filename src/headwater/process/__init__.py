@@ -1,5 +1,5 @@
 """A child's life: spawn, lines, stop, death.
 
 `Child` fills the `Guest` port of collecting. A child has a process group of its own, an environment of an
-allow-list, and dies with its host. `Spool` is the folder where a child leaves bytes for the host.
+allow-list, and dies with its host. `Launch` starts a connector as one, in the confinement that its bindings make.
 """

@@ -73,10 +73,11 @@ class Trial:
 
     @property
     def message(self) -> str:
-        """How the run ended, in a sentence; where it died, with the last line of its stderr."""
-        message, last = self.outcome.verdict.message, self.outcome.stderr_tail.strip().rpartition("\n")[2]
-        died = last and self.cause in ("no_done", "truncated")
-        return f"{message} Its last words: {last[:_WORDS_CHARACTERS]}" if died else message
+        """How the run ended, in a sentence; with what DONE said of it or, where there is none, the end of stderr."""
+        error, last = self.outcome.facts.error or {}, self.outcome.stderr_tail.strip().rpartition("\n")[2]
+        words = last if self.cause in ("no_done", "truncated") else error.get("message", "")
+        said = f" Its last words: {words[:_WORDS_CHARACTERS]}" if words else ""
+        return self.outcome.verdict.message + said
 
     def seen(self, stream: str) -> int:
         """Return how many records of a stream came."""

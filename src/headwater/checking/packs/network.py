@@ -18,8 +18,7 @@ async def no_network(bench: Bench, whole: Trial) -> list[Finding]:
     lost = whole.present - trial.present
     if trial.succeeded and not lost:
         return inapplicable(PACK, "Without network the same records came.", *clauses)
+    seen = f"Without network: {trial.message}"
     claimed = f"Without network it said `succeeded`, and {named(lost)} did not come." if trial.succeeded else ""
-    died = "" if trial.ended_in_order else f"Without network: {trial.message}"
-    error = trial.outcome.facts.error or {}
-    seen = f"Without network it failed: {error.get('message', trial.message)}"
+    died = "" if trial.ended_in_order else seen
     return [judged("CP-204", PACK, claimed, seen), judged("CP-214", PACK, died, seen)]

@@ -14,6 +14,8 @@ async def whole(bench: Bench) -> tuple[Trial, list[Finding]]:
     """Run it, and judge what one run shows."""
     trial = await bench.trial(PACK, bench.plan)
     fault = "" if trial.succeeded else f"The whole run did not succeed: {trial.message}"
+    if fault and trial.questions and bench.answers is None:
+        fault += " It asked, and there is neither fixtures/answers.json nor --answer-file."
     line = trial.session.lines if fault and trial.session.lines else None
     findings = [judged("CP-204", PACK, fault, f"The run succeeded with {trial.total:,} records.", line=line)]
     return trial, [*findings, *_saved_on_the_way(bench, trial), *_details(bench, trial)]

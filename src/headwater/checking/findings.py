@@ -13,7 +13,8 @@ class Finding:
     """What the trials of a pack show about one clause.
 
     `seen` is the evidence in a sentence: for `not applicable` it says why. `line` is the line of the connector's
-    stdout in that run, counted from 1, where there is one to point at.
+    stdout in that run, counted from 1, where there is one to point at. `remedy` is what to do, where it is not the
+    clause's own.
     """
 
     clause: str
@@ -21,6 +22,12 @@ class Finding:
     pack: str
     seen: str = ""
     line: int | None = None
+    remedy: str = ""
+
+    @property
+    def to_do(self) -> str:
+        """The one thing to do."""
+        return self.remedy or self.row.remedy
 
     @property
     def row(self) -> Clause:
@@ -33,9 +40,9 @@ class Finding:
         return self.mark == "fail" and self.row.level == "must"
 
 
-def judged(clause: str, pack: str, fault: str, seen: str = "", *, line: int | None = None) -> Finding:
+def judged(clause: str, pack: str, fault: str, seen: str = "", *, line: int | None = None, remedy: str = "") -> Finding:
     """Make a finding that fails with `fault`, or passes where there is none."""
-    return Finding(clause, "fail", pack, fault, line) if fault else Finding(clause, "pass", pack, seen)
+    return Finding(clause, "fail", pack, fault, line, remedy) if fault else Finding(clause, "pass", pack, seen)
 
 
 def inapplicable(pack: str, why: str, *clauses: str) -> list[Finding]:

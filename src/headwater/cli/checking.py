@@ -46,8 +46,8 @@ def check(
     if not report.conforms:
         count = sum(finding.is_serious for finding in report.findings)
         message = f"The connector does not conform yet: {count} of {len(rows)} clauses fail."
-        again = f"headwater connectors check {path} --seed {report.seed}"
-        raise refuse("not_conforming", message, command=again, **result, clauses=rows, explanation=[*_failures(report)])
+        safe = f"Nothing was stored. With --seed {report.seed} it is killed at the same lines again."
+        raise refuse("not_conforming", message, safe=safe, **result, clauses=rows, explanation=[*_failures(report)])
     cli.output.result({**result, "clauses": rows}, lambda: _table(report))
 
 
@@ -67,7 +67,7 @@ def _row(finding: "Finding") -> dict[str, Any]:
         "pack": finding.pack,
     }
     shown |= {"what": row.asks, "seen": finding.seen, "line": finding.line}
-    return {**shown, "remedy": row.remedy} if finding.mark == "fail" else shown
+    return {**shown, "remedy": finding.to_do} if finding.mark == "fail" else shown
 
 
 def _failures(report: "Report") -> Iterator[str]:
@@ -76,9 +76,9 @@ def _failures(report: "Report") -> Iterator[str]:
         line = "" if finding.line is None else f", line {finding.line}"
         yield f"{finding.clause}{level}  {finding.row.asks}"
         yield f"    seen in {finding.pack}{line}: {finding.seen}"
-        yield f"    do: {finding.row.remedy}"
-    for pack, why in report.left_out.items():
-        yield f"{pack} was left out. {why}"
+        yield f"    do: {finding.to_do}"
+    for why in dict.fromkeys(report.left_out.values()):
+        yield f"Not run: {', '.join(pack for pack in report.left_out if report.left_out[pack] == why)}. {why}"
 
 
 def _table(report: "Report") -> Iterator[str]:

@@ -6,6 +6,7 @@ from headwater.checking.bench import Bench, Trial
 from headwater.checking.findings import Finding, inapplicable, judged
 
 PACK = "whole"
+_FIRST = "Let one whole run succeed first: look at the options, the answers and the source."
 # From so many records on, a cursor that comes only at the end loses too much in a crash.
 _STATES_EXPECTED_FROM = 2_000
 
@@ -17,7 +18,8 @@ async def whole(bench: Bench) -> tuple[Trial, list[Finding]]:
     if fault and trial.questions and bench.answers is None:
         fault += " It asked, and there is neither fixtures/answers.json nor --answer-file."
     line = trial.session.lines if fault and trial.session.lines else None
-    findings = [judged("CP-204", PACK, fault, f"The run succeeded with {trial.total:,} records.", line=line)]
+    seen = f"The run succeeded with {trial.total:,} records."
+    findings = [judged("CP-204", PACK, fault, seen, line=line, remedy=_FIRST)]
     return trial, [*findings, *_saved_on_the_way(bench, trial), *_details(bench, trial)]
 
 

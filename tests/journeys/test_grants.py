@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from headwater.collect.plan import Authority
-from headwater.collecting import CollectRequest
+from headwater.collecting import CollectRequest, Watching
 from headwater.host import Host
 from headwater.settings import Settings
 

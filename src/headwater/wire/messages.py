@@ -94,7 +94,7 @@ class SkipResult(Struct, frozen=True, tag="SKIP_RESULT"):
 class DetailCoverage(Struct, frozen=True, tag="DETAIL_COVERAGE"):
     """How completely one checkpoint parent's details were fetched.
 
-    `optional_skip_keys` is no part of the portable profile: it is looked at where both sides opted in, and nowhere else.
+    `optional_skip_keys` is no part of the portable profile: it counts where both sides opted in, and nowhere else.
     """
 
     reference_only: bool

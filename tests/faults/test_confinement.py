@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import resource
 import select
 import shutil
 import signal
@@ -139,6 +140,8 @@ def test_without_bindings_there_is_nothing_but_its_own(world, way):
     own = [("read", "escapes.py"), ("read", str(world.folder / "escapes.py")), ("read", "/etc/hosts")]
     own += [("import", "headwater.sdk"), ("import", "ssl"), ("scratch", 0), ("spool", 0), ("pair", 0), ("core", 0)]
     launch = world.launch(way)
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_CORE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     assert world.got_out(launch, *world.secrets, *world.sockets, *world.programs) == []
     assert world.got_out(launch, *own) == own
 
@@ -291,7 +294,8 @@ def living(world: World, way: Way, script: str, use: Any) -> Any:
 
 @every_way
 @pytest.mark.parametrize(
-    ("script", "code", "number"), [("exit 0", 0, None), ("exit 7", 7, None), ("kill -SEGV $$", None, signal.SIGSEGV)]
+    ("script", "code", "number"),
+    [("exit 0", 0, None), ("exit 7", 7, None), ("exit 255", 255, None), ("kill -SEGV $$", None, signal.SIGSEGV)],
 )
 def test_the_exit_is_the_programs_own(world, way, script, code, number):
     """Status or signal, whoever stands between."""

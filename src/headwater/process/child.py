@@ -197,7 +197,7 @@ class Child:
     @property
     def _exit(self) -> Exit:
         code = self._process.returncode
-        if self._told is not None and code is not None and code > _BY_A_SIGNAL:
+        if self._told is not None and code is not None and code - _BY_A_SIGNAL in signal.valid_signals():
             return Exit(signal=code - _BY_A_SIGNAL)
         return Exit(signal=-code) if code is not None and code < 0 else Exit(code)
 

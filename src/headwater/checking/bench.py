@@ -26,6 +26,7 @@ from headwater.manifest.declaration import Declaration
 from headwater.process.browser import browsing
 from headwater.process.child import Child
 from headwater.process.launch import Launch
+from headwater.store.blobs import BlobFolder
 from headwater.wire.surroundings import OPTIONS_VARIABLE
 
 _DEADLINES = Deadlines(idle=limits.CHECK_IDLE_SECONDS, run=limits.CHECK_RUN_SECONDS)
@@ -166,6 +167,7 @@ class Bench:
 
         async with AsyncExitStack() as stack:
             spool = stack.enter_context(self.spool())
+            ledger.blobs = BlobFolder(self.place / "blobs", spool)
             wanted = browsing(plan.bindings, self.declaration.required_bindings, self.place / "browser", spool)
             bindings = await stack.enter_async_context(wanted)
             session = Watched(replace(plan, run_id=clock.identifier("run"), bindings=bindings), listened)

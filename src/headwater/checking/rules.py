@@ -1,5 +1,6 @@
 """The rules of the wire, which any run may break: every trial of a check is held to them."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -62,11 +63,12 @@ _CLAUSE_OF_RECEIPT: Final = {
     "blob_ref": "CORE-026",
     "blob_missing": "CORE-026",
 }
-# Shown by every run that ended, whatever it sent.
-_ALWAYS = ("CP-100", "CP-101", "CP-102", "CP-105", "CP-152", "CP-153", "CP-209", "CP-211", "CP-220")
+# Shown by every run, as far as it came.
+_ALWAYS: Final = ("CP-100", "CP-101", "CP-102")
 # What must have been sent before a run shows the clause at all.
 _NEEDED: Final = {
-    **{clause: kind for kind, clause in CLAUSE_OF_SHAPE.items() if clause not in _ALWAYS},
+    **{clause: kind for kind, clause in CLAUSE_OF_SHAPE.items()},
+    **dict.fromkeys(("CP-105", "CP-153", "CP-209", "CP-211", "CP-220"), "DONE"),
     **dict.fromkeys(("CP-121", "CORE-016"), "RECORD"),
     "CORE-026": BLOB_FIELD,
     "CP-126": "STATE",
@@ -86,14 +88,16 @@ def findings_of(trials: Sequence[Trial]) -> Iterator[Finding]:
     sent = {kind for trial in trials for kind in trial.session.kinds}
     streams = trials[0].session.plan.declaration.streams.values()
     sent |= {BLOB_FIELD} if any(BLOB_FIELD in stream.fields for stream in streams) else set()
+    lines_broke = not broken.keys().isdisjoint(_ALWAYS)
     for clause in (*_ALWAYS, *_NEEDED):
         kind = _NEEDED.get(clause)
         if clause in broken:
             continue
-        if kind is None or kind in sent:
+        if kind in sent or (kind is None and not lines_broke):
             yield judged(clause, _EVERY_RUN, "", f"{len(trials):,} runs kept it.")
         else:
-            yield inapplicable(_EVERY_RUN, f"No {kind} was sent.", clause)[0]
+            why = f"No {kind} was sent." if kind else "The lines broke off."
+            yield inapplicable(_EVERY_RUN, why, clause)[0]
 
 
 def _broken(trial: Trial) -> Iterator[Finding]:
@@ -103,8 +107,10 @@ def _broken(trial: Trial) -> Iterator[Finding]:
         shape = CLAUSE_OF_SHAPE.get(kind, "CP-100")
         line = trial.session.broken.line if trial.session.broken else trial.session.lines or None
         yield judged(CLAUSE_OF_CAUSE.get(cause, shape), trial.pack, trial.message, line=line)
-    for reason, sighting in trial.session.refused.items():
+    reasons = Counter(receipt.reason for receipt in trial.receipts)
+    first = {receipt.reason: f"{receipt.stream}: {receipt.message}" for receipt in reversed(trial.receipts)}
+    for reason, count in reasons.items():
         if reason in _CLAUSE_OF_RECEIPT:
-            count = sum(receipt.reason == reason for receipt in trial.receipts)
-            seen = f"{count:,} records were refused; the first: {sighting.text}"
-            yield judged(_CLAUSE_OF_RECEIPT[reason], trial.pack, seen, line=sighting.line)
+            sighting = trial.session.refused.get(reason)
+            seen = f"{count:,} records were refused; the first: {first[reason]}"
+            yield judged(_CLAUSE_OF_RECEIPT[reason], trial.pack, seen, line=sighting.line if sighting else None)

@@ -16,6 +16,7 @@ from headwater.collect.ports import Respondent
 from headwater.collect.session import Session
 from headwater.collect.verdict import Exit, Verdict
 from headwater.events import Tally
+from headwater.store.blobs import BlobFolder
 from headwater.store.memory import MemoryLedger
 from headwater.wire.messages import Interaction
 from headwater.wire.questions import secret_texts
@@ -26,10 +27,9 @@ Place = tuple[str, str]
 
 @dataclass(frozen=True)
 class Sighting:
-    """Something on a line of the connector's stdout. `rule` names what was wrong, `kind` the message's type."""
+    """Something on a line of the connector's stdout, in a message of type `kind`."""
 
     line: int
-    rule: str
     kind: str
     text: str
 
@@ -55,13 +55,12 @@ class Watched(Session):
         kind = kind_of(line)
         self.kinds[kind] += 1
         if self._listened.is_repeated_in(line):
-            self.leaks.setdefault(kind, Sighting(self.lines, "leak", kind, f"The answer stands in a {kind or 'line'}."))
+            self.leaks.setdefault(kind, Sighting(self.lines, kind, f"The answer stands in a {kind or 'line'}."))
         effect = super().receive(line)
         if isinstance(effect, Abort) and self.broken is None:
-            self.broken = Sighting(self.lines, effect.rule, kind, effect.message)
+            self.broken = Sighting(self.lines, kind, effect.message)
         elif isinstance(effect, Receipt):
-            seen = Sighting(self.lines, effect.reason, kind, f"{effect.stream}: {effect.message}")
-            self.refused.setdefault(effect.reason, seen)
+            self.refused.setdefault(effect.reason, Sighting(self.lines, kind, effect.message))
         elif isinstance(effect, Stage):
             self.state_lines.append(self.lines)
         if self.lines >= limits.CHECK_LINES:
@@ -80,10 +79,14 @@ class Watched(Session):
 
 
 class WatchedLedger(MemoryLedger):
-    """A ledger that also knows the consent time of each record; and of the latest run, what it sent and saved."""
+    """A ledger that also knows the consent time of each record; and of the latest run, what it sent and saved.
+
+    `blobs` is where that run's bytes come to; a record whose bytes did not come is refused, as a live ledger does.
+    """
 
     def __init__(self) -> None:
         super().__init__()
+        self.blobs: BlobFolder | None = None
         self.times: dict[Place, int] = {}
         self.sent: set[Place] = set()
         self.states: Counter[str] = Counter()
@@ -95,14 +98,22 @@ class WatchedLedger(MemoryLedger):
 
     async def write(self, effects: Sequence[Write], *, ended: bool = False) -> Mapping[str, Tally]:
         """See `Ledger.write`."""
-        for effect in effects:
+        kept = [self._without_bytes(effect) or effect for effect in effects]
+        for effect in kept:
             if isinstance(effect, Stage):
                 self.states[effect.stream] += 1
             elif isinstance(effect, Keep):
                 self.sent.add((effect.stream, effect.key))
                 if effect.time is not None:
                     self.times[effect.stream, effect.key] = effect.time
-        return await super().write(effects, ended=ended)
+        return await super().write(kept, ended=ended)
+
+    def _without_bytes(self, effect: Write) -> Receipt | None:
+        if not isinstance(effect, Keep) or effect.blob is None or self.blobs is None:
+            return None
+        if self.blobs.adopt(effect.blob) is not None:
+            return None
+        return Receipt(effect.stream, "blob_missing", "The bytes did not come, or are others.", effect.key, None)
 
     @property
     def present(self) -> frozenset[Place]:
@@ -124,7 +135,7 @@ class Listened:
         self.questions = 0
 
     async def answer(self, question: Interaction) -> Mapping[str, Any] | None:
-        """See `Respondent.answer`. A connector that asks for ever is told so by an error of its run."""
+        """See `Respondent.answer`."""
         self.questions += 1
         data = await self._respondent.answer(question) if self._respondent is not None else None
         found = secret_texts(question, data) if data is not None else set()

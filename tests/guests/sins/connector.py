@@ -1,5 +1,6 @@
 """Keeps every clause that `connectors check` looks at, but for the one sin that its options name. No SDK."""
 
+import hashlib
 import json
 import os
 import signal
@@ -8,6 +9,7 @@ import sys
 import uuid
 from contextlib import suppress
 from datetime import UTC, datetime
+from pathlib import Path
 
 OPTIONS = json.loads(os.environ["HEADWATER_OPTIONS"])
 SIN = OPTIONS.get("sin", "")
@@ -172,7 +174,7 @@ def scans(scope, code):
         return
     required, hydrated = ["s1", "s2"], ["s1"]
     if "s1" in scope.get("resources", ["s1"]):
-        record("scans", {"id": "s1"}, scope)
+        record("scans", {"id": "s1", "blob_ref": scan()}, scope)
     if SIN != "unaccounted":
         locator = {"scan": "s2", **({"code": code} if SIN == "locates_code" else {})}
         say("DETAIL_GAP", stream="scans", record_key="s2", reason="later", detail_locator=locator)
@@ -180,6 +182,16 @@ def scans(scope, code):
     gaps = [] if SIN == "unaccounted" else ["s2"]
     for _ in range(2 if SIN == "reports_twice" else 1):
         say("DETAIL_COVERAGE", **report, hydrated_keys=hydrated, gap_keys=gaps)
+
+
+def scan():
+    """Hand over the bytes of a scan, and refer to them."""
+    content = b"What the scanner saw."
+    digest = hashlib.sha256(content).hexdigest()
+    if SIN != "keeps_the_bytes":
+        Path(os.environ["HEADWATER_BLOBS"], digest).write_bytes(content if SIN != "other_bytes" else b"Another.")
+    name = {"blob_id": f"blob_sha256_{digest}", "sha256": digest}
+    return {**name, "mime_type": "image/png", "size_bytes": len(content)}
 
 
 EVIDENCE = {"emitted": 0, "unchanged": 1, "gapped": 0, "unaccounted": 0}

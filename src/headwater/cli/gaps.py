@@ -125,8 +125,8 @@ def _explained(gap: Mapping[str, Any]) -> Iterable[str]:
             "parent": gap["parent"] or None,
             "where": _words(gap["locator"]),
             "last error": _words(gap["last_error"]),
-            "reported": f"{gap['times']:,} times, first by {gap['first_run']}",
-            "tried again": f"{gap['tries']:,} times",
+            "reported": f"{_times(gap['times'])}, first by {gap['first_run']}",
+            "tried again": _times(gap["tries"]),
             "last try": gap["tried_at"],
             "next try after": gap["due_at"] if gap["status"] == "pending" and gap["key"] is not None else None,
         }
@@ -137,6 +137,10 @@ def _explained(gap: Mapping[str, Any]) -> Iterable[str]:
     yield NEXT[gap["status"]]
     if gap["status"] not in ("recovered", "in_progress"):
         yield f"    {typed('headwater')} gaps retry --gap {gap['gap']}"
+
+
+def _times(count: int) -> str:
+    return f"{count:,} time{'' if count == 1 else 's'}"
 
 
 def _words(value: Any) -> str | None:

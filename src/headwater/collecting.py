@@ -152,7 +152,7 @@ class Collecting:
         from headwater.control import reachable
 
         inbox = Inbox()
-        async with self._browsing(request.program, plan, spool) as equipped:
+        async with self._browsing(request.program, plan, spool, watching.observe) as equipped:
             run = Run(
                 Session(equipped),
                 ledger,
@@ -179,19 +179,26 @@ class Collecting:
             shutil.rmtree(spool, ignore_errors=True)
 
     @asynccontextmanager
-    async def _browsing(self, program: Program, plan: RunPlan, spool: Path) -> AsyncIterator[RunPlan]:
+    async def _browsing(
+        self, program: Program, plan: RunPlan, spool: Path, observe: Observer
+    ) -> AsyncIterator[RunPlan]:
         """Have the browser run that a run's bindings ask for, and give the plan what START tells of it.
 
         A profile belongs to one connector: another one of the same name does not get its logins.
         """
         from hashlib import sha256
 
-        from headwater.process.browser import browsing
+        from headwater.events import BrowserStarted
+        from headwater.process.browser import Browser, browsing
+
+        def started(browser: Browser) -> None:
+            is_confined = browser.is_confined or "filesystem" in plan.bindings
+            observe(BrowserStarted(plan.run_id, browser.is_sandboxed, is_confined))
 
         declaration = plan.declaration
         digest = sha256(declaration.connector_id.encode()).hexdigest()[:8]
         profile = self._settings.browsers_dir / f"{program.connector}--{program.instance}--{digest}"
-        async with browsing(plan.bindings, declaration.required_bindings, profile, spool) as bindings:
+        async with browsing(plan.bindings, declaration.required_bindings, profile, spool, started) as bindings:
             yield replace(plan, bindings=bindings)
 
     async def _ledger(self, program: Program, spool: Path, lock: int) -> Ledger:

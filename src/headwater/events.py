@@ -48,6 +48,15 @@ class Unconfined:
 
 
 @dataclass(frozen=True)
+class BrowserStarted:
+    """A browser runs for the run: in a sandbox of its own or not, and kept from the owner's files or not."""
+
+    run_id: str
+    is_sandboxed: bool
+    is_confined: bool
+
+
+@dataclass(frozen=True)
 class BatchStored:
     """A batch is durable; the tallies are those of the run so far."""
 
@@ -83,4 +92,4 @@ class Answered:
     status: str
 
 
-Event = RunStarted | Unconfined | BatchStored | Progressed | Asked | Answered
+Event = RunStarted | Unconfined | BrowserStarted | BatchStored | Progressed | Asked | Answered

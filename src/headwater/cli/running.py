@@ -18,7 +18,7 @@ from headwater.collect.recovery import Recovered
 from headwater.collect.runs import Run
 from headwater.collecting import CollectRequest, Watching
 from headwater.errors import refuse
-from headwater.events import Event, Unconfined
+from headwater.events import BrowserStarted, Event, Unconfined
 from headwater.host import Host
 
 _REACH = {"network": "the network", "filesystem": "your files"}
@@ -96,9 +96,13 @@ def _watching(output: Output, respondent: Respondent | None, *, inbox: bool = Fa
 
 
 def _warning(output: Output, shown: Observer) -> Observer:
-    """Tell a person what nothing keeps a connector from, and show the rest."""
+    """Tell a person what nothing keeps a connector or its browser from, and show the rest."""
 
     def observe(event: Event) -> None:
+        if isinstance(event, BrowserStarted) and not event.is_sandboxed:
+            output.note("The browser runs without its sandbox: Chromium has none for root.")
+        if isinstance(event, BrowserStarted) and not event.is_confined:
+            output.note("Nothing on this machine keeps the browser, which the connector drives, from your files.")
         if isinstance(event, Unconfined):
             names = " and ".join(_REACH[name] for name in event.bindings)
             output.note(f"Nothing on this machine keeps the connector from {names}, though it declares no use of it.")

@@ -8,8 +8,9 @@ it goes with the host however the host goes, and has written its cookies when it
 import asyncio
 import os
 import shutil
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -19,7 +20,7 @@ from headwater.errors import HeadwaterError, refuse
 from headwater.process.child import Child
 from headwater.process.confinement.boundary import Confinement
 from headwater.process.confinement.view import program_paths
-from headwater.process.confinement.ways import chosen, enclosing
+from headwater.process.confinement.ways import BUBBLEWRAP, NONE, SECCOMP, WAYS, Way, chosen, enclosing
 from headwater.process.environment import child_environment
 from headwater.process.profile import PORT_FILE, made, prepare
 
@@ -87,6 +88,8 @@ _NO_CRASH_REPORTS: Final = os.devnull
 
 # What a browser reads beside the system: what its administrator has set, as the certificates and policies of a company.
 _SETTINGS: Final = tuple(Path("/etc", name) for name in ("chromium", "chromium.d", "chromium-browser", "opt/chrome"))
+# A sandbox of Chromium's own makes namespaces and mounts, and Landlock refuses it those.
+_BESIDE_A_SANDBOX: Final = (BUBBLEWRAP, SECCOMP, NONE)
 _SHARED_MEMORY: Final = (Path("/dev/shm"),)  # noqa: S108 - its processes share their pages there
 
 
@@ -95,14 +98,29 @@ def find_browser() -> str | None:
     return next((found for name in PROGRAMS if (found := shutil.which(name))), None)
 
 
-def unsandboxed() -> bool:
-    """Whether a browser runs without its sandbox: Chromium has none for root."""
-    return os.geteuid() == 0
+@dataclass(frozen=True)
+class Browser:
+    """A browser that runs: the address of its DevTools, and what holds it.
+
+    It has a sandbox of its own, except as root, and where one works a confinement that keeps it from the owner's files.
+    """
+
+    address: str
+    is_sandboxed: bool
+    is_confined: bool
+
+
+def _unnoticed(_browser: Browser) -> None:
+    """Take no notice."""
 
 
 @asynccontextmanager
 async def browsing(
-    bindings: Mapping[str, dict[str, Any]], required: frozenset[str], profile: Path, spool: Path
+    bindings: Mapping[str, dict[str, Any]],
+    required: frozenset[str],
+    profile: Path,
+    spool: Path,
+    started: Callable[[Browser], None] = _unnoticed,
 ) -> AsyncIterator[dict[str, dict[str, Any]]]:
     """Have a run's browser run, and give the bindings their descriptors. Nothing starts unless a binding asks for it.
 
@@ -116,8 +134,9 @@ async def browsing(
     async with AsyncExitStack() as stack:
         if AUTOMATION in described:
             try:
-                address = await stack.enter_async_context(browser(profile, spool))
-                described[AUTOMATION] = {"interface": "cdp", "ws_url": address, "headed_supported": False}
+                running = await stack.enter_async_context(browser(profile, spool))
+                described[AUTOMATION] = {"interface": "cdp", "ws_url": running.address, "headed_supported": False}
+                started(running)
             except HeadwaterError:
                 if AUTOMATION in required:
                     raise
@@ -126,8 +145,8 @@ async def browsing(
 
 
 @asynccontextmanager
-async def browser(profile: Path, spool: Path) -> AsyncIterator[str]:
-    """Start a browser, and yield the WebSocket address of its DevTools; end it and all it started afterwards.
+async def browser(profile: Path, spool: Path) -> AsyncIterator[Browser]:
+    """Start a browser, and end it and all it started afterwards.
 
     Raise `binding_unavailable` where there is none, it ends, or it gives no address in `limits.BROWSER_START_SECONDS`.
     """
@@ -137,9 +156,13 @@ async def browser(profile: Path, spool: Path) -> AsyncIterator[str]:
     profile = made(profile)
     prepare(profile)
     with TemporaryDirectory(prefix="headwater-browser-", ignore_cleanup_errors=True) as scratch:
-        child = await _started(program, profile, _confinement(program, profile, spool, Path(scratch)))
+        confinement = _confinement(program, profile, spool, Path(scratch))
+        sandboxed = os.geteuid() != 0  # Chromium has no sandbox for root
+        way = await asyncio.to_thread(_way, profile, confinement, sandboxed=sandboxed)
+        child = await _started(program, profile, confinement, way, [] if sandboxed else ["--no-sandbox"])
         try:
-            yield await _address(child, profile / PORT_FILE)
+            address = await _address(child, profile / PORT_FILE)
+            yield Browser(address, sandboxed, "filesystem" in way.holds)
         finally:
             await child.close_input()
             await child.wait(limits.STOP_SECONDS)
@@ -158,12 +181,14 @@ def _confinement(program: str, profile: Path, spool: Path, scratch: Path) -> Con
     )
 
 
-async def _started(program: str, profile: Path, confinement: Confinement) -> Child:
-    flags = [*_FLAGS, f"--user-data-dir={profile}", *(["--no-sandbox"] if unsandboxed() else [])]
-    words = ["/bin/sh", "-c", _SHELL, "sh", program, *flags, "about:blank"]
-    folders = {"HOME": str(profile), "TMPDIR": str(confinement.spool), "XDG_CONFIG_HOME": _NO_CRASH_REPORTS}
+def _way(profile: Path, confinement: Confinement, *, sandboxed: bool) -> Way:
     confinement.scratch.mkdir()
-    way = await asyncio.to_thread(chosen, profile, confinement)
+    return chosen(profile, confinement, _BESIDE_A_SANDBOX if sandboxed else WAYS)
+
+
+async def _started(program: str, profile: Path, confinement: Confinement, way: Way, more: Sequence[str]) -> Child:
+    words = ["/bin/sh", "-c", _SHELL, "sh", program, *_FLAGS, *more, f"--user-data-dir={profile}", "about:blank"]
+    folders = {"HOME": str(profile), "TMPDIR": str(confinement.spool), "XDG_CONFIG_HOME": _NO_CRASH_REPORTS}
     with enclosing(way, words, profile, confinement) as enclosed:
         return await Child.spawn(
             enclosed.command,

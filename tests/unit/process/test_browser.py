@@ -22,14 +22,14 @@ from headwater import limits
 from headwater.errors import HeadwaterError
 from headwater.process import browser
 from headwater.process.browser import AUTOMATION, PROFILE, browsing, find_browser
-from headwater.process.confinement.ways import WAYS
+from headwater.process.confinement.ways import BUBBLEWRAP, NONE, WAYS
 from headwater.sdk import Fail
 
 PORTAL = Path(__file__).parents[3] / "examples" / "connectors" / "portal"
 
 
 def during(
-    profile: Path, bindings: Any, use: Any = lambda described: described, *, required: Any = (AUTOMATION,)
+    profile: Path, bindings: Any, use: Any = lambda told: told, *, required: Any = (AUTOMATION,), started: Any = id
 ) -> Any:
     """Return what `use` makes of the descriptors while the browser runs."""
 
@@ -37,7 +37,7 @@ def during(
 
     async def going() -> Any:
         spool.mkdir(exist_ok=True)
-        async with browsing(bindings, frozenset(required), profile, spool) as described:
+        async with browsing(bindings, frozenset(required), profile, spool, started) as described:
             return await asyncio.to_thread(use, described)
 
     return asyncio.run(going())
@@ -145,11 +145,11 @@ def test_a_browser_goes_straight_to_the_site_and_nowhere_else(tmp_path, instead)
     assert {re.sub(r"^[a-z]+://|[:/?].*$", "", text) for text in told} == {"127.0.0.1", "portal.example"}
 
 
-HELD = [pytest.param(way, id=way.name) for way in WAYS if "filesystem" in way.holds]
+HELD_WAYS = [way for way in WAYS if "filesystem" in way.holds]
 
 
 @needs.browser
-@pytest.mark.parametrize("way", HELD)
+@pytest.mark.parametrize("way", HELD_WAYS if os.geteuid() == 0 else [BUBBLEWRAP], ids=lambda way: way.name)
 def test_a_browser_reads_no_file_but_its_own(tmp_path, monkeypatch, way):
     """Who drives it could have it show any file of the owner's; what it downloads lies in the spool of its run."""
     if way.lacking() and "CI" not in os.environ:
@@ -161,6 +161,8 @@ def test_a_browser_reads_no_file_but_its_own(tmp_path, monkeypatch, way):
     for place in (tmp_path, tmp_path / "spool"):
         (place / "page.html").write_text("what is in a file")
 
+    started = []
+
     def use(described):
         with opened(described[AUTOMATION]["ws_url"]) as page:
             page.open(f"file://{tmp_path}/spool/page.html")
@@ -168,7 +170,24 @@ def test_a_browser_reads_no_file_but_its_own(tmp_path, monkeypatch, way):
             with pytest.raises(Fail, match="cannot be reached"):
                 page.open(f"file://{tmp_path}/page.html")
 
-    during(tmp_path / "profile", {AUTOMATION: {}}, use)
+    during(tmp_path / "profile", {AUTOMATION: {}}, use, started=started.append)
+    assert [(each.is_sandboxed, each.is_confined) for each in started] == [(os.geteuid() != 0, True)]
+
+
+@needs.browser
+@pytest.mark.parametrize("user", [0, 1000])
+def test_a_browser_that_nothing_holds_is_told_of(tmp_path, monkeypatch, instead, user):
+    """As root without a sandbox; and as anybody else never without one, nor in a confinement that would end it."""
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    asked_for = []
+    monkeypatch.setattr(browser, "chosen", lambda _place, _confinement, ways: asked_for.append(ways) or NONE)
+    instead("""printf "%s\\n" "$@" > words; printf "9\\n/x" > DevToolsActivePort; read -r _ <&3""")
+    started = []
+    during(tmp_path / "profile", {AUTOMATION: {}}, started=started.append)
+    assert [(each.is_sandboxed, each.is_confined) for each in started] == [(user != 0, False)]
+    assert ("--no-sandbox" in (tmp_path / "profile" / "words").read_text().split()) is (user == 0)
+    assert ([way for way in HELD_WAYS if way in asked_for[0]] == HELD_WAYS) is (user == 0)
+    assert BUBBLEWRAP in asked_for[0]
 
 
 @pytest.mark.clause("CP-055")

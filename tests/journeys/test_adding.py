@@ -243,7 +243,8 @@ def typed_on_the_page(headwater: Any, about: str) -> None:
 def test_the_commands_of_the_page_work(headwater, source):
     """Added, collected, upgraded and removed, as the page has it."""
     (source / "connector.toml").write_text(PACKAGE + '[options.properties.path]\ntype = "string"\nformat = "path"\n')
-    change_manifest(source, connector_id="https://connectors.example/notes")
+    needs = {"bindings": {"filesystem": {"required": True}}}
+    change_manifest(source, connector_id="https://connectors.example/notes", runtime_requirements=needs)
     for name in ("notes", "notes-2"):
         shutil.copytree(source, headwater.place / "downloads" / name)
     typed_on_the_page(headwater, "notes")

@@ -1,7 +1,9 @@
 """Gaps from a person's side: they are shown, explained, tried again by themselves or at once, and heal."""
 
 import json
+import os
 import sqlite3
+import subprocess
 from contextlib import closing
 from pathlib import Path
 
@@ -114,8 +116,13 @@ def test_the_gaps_of_a_program_that_was_not_set_up_are_left_open(headwater):
 
 def test_a_retry_in_whose_midst_the_host_is_killed_loses_no_turn(collected, provider):
     """The next run settles it; the gap can be tried again."""
-    provider(p2="kill the host")
-    assert collected.type("gaps", "retry", NAME).status == -9
+    pipe = collected.place / "pipe"
+    os.mkfifo(pipe)
+    provider(p2=str(pipe))
+    host = subprocess.Popen(collected.words("gaps", "retry", NAME))
+    with pipe.open("w"):  # opens once the connector reads it
+        host.kill()
+        host.wait()
     assert gaps(collected)["p2"]["status"] == "in_progress"
     provider(p1="here", p2="here")
     collected.type("collect", NAME, "--stream", "albums")

@@ -10,6 +10,7 @@ from typing import Literal
 
 from headwater.catalog.instances import Instances
 from headwater.errors import HeadwaterError
+from headwater.process.browser import find_browser, is_sandboxed
 from headwater.process.confinement.survey import Survey, survey
 from headwater.process.confinement.ways import HELD
 from headwater.settings import Settings
@@ -42,7 +43,7 @@ def readiness(settings: Settings) -> Readiness:
     count = len(Instances(settings.collect_path).all())
     configuration = Prerequisite("configuration", "ready", f"{count} instances are set up.")
     confinement = survey()
-    found = (configuration, _metadata(settings), _sqlite(), _private(settings), _confinement(confinement))
+    found = (configuration, _metadata(settings), _sqlite(), _private(settings), _confinement(confinement), _browser())
     return Readiness(f"{platform.system()} {platform.release()}", found, confinement)
 
 
@@ -92,6 +93,14 @@ def _confinement(found: Survey) -> Prerequisite:
         return Prerequisite("confinement", "ready", f"Connectors are held to their bindings by {used.name}.")
     detail = f"Connectors are not held to these bindings: {_joined(lacking)}."
     return Prerequisite("confinement", "failed", detail, "check_configuration", found.command)
+
+
+def _browser() -> Prerequisite:
+    program = find_browser()
+    if program is None:
+        return Prerequisite("browser", "unknown", "There is no Chromium: connectors that need a browser do not start.")
+    sandbox = "" if is_sandboxed() else " It has no sandbox: Chromium has none for root."
+    return Prerequisite("browser", "ready", f"Connectors that need a browser get {program}.{sandbox}")
 
 
 def _joined(words: Iterable[str]) -> str:

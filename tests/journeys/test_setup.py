@@ -49,6 +49,21 @@ def test_what_is_wrong_is_told_and_is_no_failure_of_the_command(headwater):
     assert rows["private_folders"]["command"] == f"chmod 700 {headwater.state}"
 
 
+@pytest.mark.parametrize("found", [True, False])
+def test_a_browser_is_looked_for(headwater, monkeypatch, found):
+    """Without one only some connectors do not start; and root is told that it has no sandbox."""
+    place = headwater.place / "bin"
+    place.mkdir()
+    if found:
+        (place / "chromium").write_text("#!/bin/sh\n")
+        (place / "chromium").chmod(0o755)
+    monkeypatch.setenv("PATH", str(place))
+    rows = {row["name"]: row for row in headwater.type("setup", "check").result["prerequisites"]}
+    assert rows["browser"]["state"] == ("ready" if found else "unknown")
+    assert (str(place / "chromium") in rows["browser"]["detail"]) is found
+    assert ("no sandbox" in rows["browser"]["detail"]) is (found and os.geteuid() == 0)
+
+
 def test_a_configuration_that_does_not_load_is_refused(headwater):
     """It is no row of the table: exit status 2."""
     path = headwater.place / "collect.toml"

@@ -98,6 +98,11 @@ def find_browser() -> str | None:
     return next((found for name in PROGRAMS if (found := shutil.which(name))), None)
 
 
+def is_sandboxed() -> bool:
+    """Whether a browser has a sandbox of its own: Chromium has none for root."""
+    return os.geteuid() != 0
+
+
 @dataclass(frozen=True)
 class Browser:
     """A browser that runs: the address of its DevTools, and what holds it.
@@ -157,7 +162,7 @@ async def browser(profile: Path, spool: Path) -> AsyncIterator[Browser]:
     prepare(profile)
     with TemporaryDirectory(prefix="headwater-browser-", ignore_cleanup_errors=True) as scratch:
         confinement = _confinement(program, profile, spool, Path(scratch))
-        sandboxed = os.geteuid() != 0  # Chromium has no sandbox for root
+        sandboxed = is_sandboxed()
         way = await asyncio.to_thread(_way, profile, confinement, sandboxed=sandboxed)
         child = await _started(program, profile, confinement, way, [] if sandboxed else ["--no-sandbox"])
         try:

@@ -97,10 +97,7 @@ def retry(cli: Cli, instance: str | None, numbers: tuple[int, ...], streams: tup
 
 def _instances(cli: Cli, instance: str | None, numbers: tuple[int, ...]) -> list["Instance"]:
     """Return the instances whose gaps are to be tried; one that was not set up cannot be run again."""
-    with cli.host.reading() as reader:
-        wanted = [instance] if instance is not None else reader.instances_with_gaps()
-        if numbers:
-            wanted = sorted({reader.gap(number)["instance"] for number in numbers})
+    wanted = _wanted(cli, instance, numbers)
     known = cli.host.instances.all()
     missing = [name for name in wanted if name not in known]
     if missing and (instance is not None or numbers):
@@ -109,6 +106,13 @@ def _instances(cli: Cli, instance: str | None, numbers: tuple[int, ...]) -> list
     for name in missing:
         cli.output.note(f"{name} is not set up here; its gaps are left open.")
     return [known[name] for name in wanted if name in known]
+
+
+def _wanted(cli: Cli, instance: str | None, numbers: tuple[int, ...]) -> list[str]:
+    with cli.host.reading() as reader:
+        if numbers:
+            return sorted({reader.gap(number)["instance"] for number in numbers})
+        return [instance] if instance is not None else reader.instances_with_gaps()
 
 
 def _retried(instance: str, outcome: "Outcome") -> dict[str, Any]:

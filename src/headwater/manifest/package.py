@@ -3,7 +3,7 @@
 import json
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -132,10 +132,7 @@ def _package(reader: Reader, document: bytes) -> Package:
         with reader.at("compatibility"):
             reader.fault("enum", f"must be {' or '.join(COMPATIBILITY)}")
     messages = reader.names(root, "messages") or ()
-    for index, name in enumerate(messages):
-        if name not in NEWER_MESSAGES:
-            with reader.at("messages", index):
-                reader.fault("unknown_message", "is a message that this Headwater does not read; a newer one may")
+    _check_messages(reader, messages)
     return Package(
         command=command or (),
         options=options,
@@ -145,6 +142,13 @@ def _package(reader: Reader, document: bytes) -> Package:
         compatibility=str(root.get("compatibility", "")),
         messages=messages,
     )
+
+
+def _check_messages(reader: Reader, messages: Sequence[str]) -> None:
+    for index, name in enumerate(messages):
+        if name not in NEWER_MESSAGES:
+            with reader.at("messages", index):
+                reader.fault("unknown_message", "is a message that this Headwater does not read; a newer one may")
 
 
 def _check_variables(reader: Reader, variables: Mapping[str, Any], options: Mapping[str, Any]) -> None:

@@ -8,8 +8,8 @@ it goes with the host however the host goes, and has written its cookies when it
 import asyncio
 import os
 import shutil
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -160,10 +160,10 @@ async def browser(profile: Path, spool: Path) -> AsyncIterator[Browser]:
         raise _unavailable("This machine has no Chromium.")
     profile = made(profile)
     prepare(profile)
-    with TemporaryDirectory(prefix="headwater-browser-", ignore_cleanup_errors=True) as scratch:
-        confinement = _confinement(program, profile, spool, Path(scratch))
+    with _scratch() as scratch:
+        confinement = _confinement(program, profile, spool, scratch)
         sandboxed = is_sandboxed()
-        way = await asyncio.to_thread(_way, profile, confinement, sandboxed=sandboxed)
+        way = await asyncio.to_thread(chosen, profile, confinement, _BESIDE_A_SANDBOX if sandboxed else WAYS)
         child = await _started(program, profile, confinement, way, [] if sandboxed else ["--no-sandbox"])
         try:
             address = await _address(child, profile / PORT_FILE)
@@ -174,21 +174,28 @@ async def browser(profile: Path, spool: Path) -> AsyncIterator[Browser]:
             await child.stop()
 
 
+@contextmanager
+def _scratch() -> Iterator[Path]:
+    """Make a folder for temporary files; its path is short, since Chromium has a socket in it."""
+    try:
+        folder = TemporaryDirectory(prefix="headwater-browser-", ignore_cleanup_errors=True)
+        Path(folder.name, "tmp").mkdir()
+    except OSError as error:
+        raise _unavailable("There is no place for the browser's temporary files.") from error
+    with folder as path:
+        yield Path(path).resolve()
+
+
 def _confinement(program: str, profile: Path, spool: Path, scratch: Path) -> Confinement:
     """Hold the browser to its profile: who drives it could have it read and write any file of the owner's."""
     readable = [*program_paths(Path(program), Path.home().resolve()), *_SETTINGS]
     return Confinement(
-        scratch.resolve(),
+        scratch,
         network=True,
         local_sockets=True,
         readable=tuple(dict.fromkeys(path.resolve() for path in readable if path.exists())),
         writable=(profile, spool.resolve(), *(path for path in _SHARED_MEMORY if path.is_dir())),
     )
-
-
-def _way(profile: Path, confinement: Confinement, *, sandboxed: bool) -> Way:
-    confinement.scratch.mkdir()
-    return chosen(profile, confinement, _BESIDE_A_SANDBOX if sandboxed else WAYS)
 
 
 async def _started(program: str, profile: Path, confinement: Confinement, way: Way, more: Sequence[str]) -> Child:

@@ -9,6 +9,7 @@ import select
 import signal
 import subprocess
 import sys
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -239,6 +240,14 @@ def test_a_browser_has_a_deadline_to_start(tmp_path, instead, monkeypatch):
     assert (tmp_path / "profile" / "started").exists()
     left = processes(tmp_path / "profile")
     assert not left or gone(left)
+
+
+def test_no_place_for_temporary_files_refuses_the_binding(tmp_path, instead, monkeypatch):
+    """A full or missing `/tmp` is told in a sentence."""
+    instead("touch started")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+    with pytest.raises(HeadwaterError, match="temporary files"):
+        during(tmp_path / "profile", {AUTOMATION: {}})
 
 
 def test_the_address_of_an_earlier_browser_is_not_taken_for_this_one_s(tmp_path, instead):

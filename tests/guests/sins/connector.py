@@ -95,16 +95,9 @@ def ask():
     return None
 
 
-def main():
+def before_records(start, code):
+    """Do what is done besides collecting: nothing, in a connector without a sin."""
     global sent
-    if SIN == "speaks_early":
-        say("PROGRESS", message="here I am")
-    start = json.loads(sys.stdin.readline())
-    scopes = {entry["name"]: entry for entry in start["scope"]["streams"]}
-    if SIN != "forgets_bindings" and "network" not in start["bindings"]:
-        end("failed", error="START lacks network.")
-    reach()
-    code = ask() if OPTIONS.get("asks") else ""
     if SIN == "tells_stderr":
         sys.stderr.write(f"the code is {code}\n")
     if SIN == "tells_progress":
@@ -118,6 +111,23 @@ def main():
         sent += SIN.startswith("record_")
     if SIN == "honours_strange" and "example.com/strange" in start["bindings"]:
         end("succeeded")
+    if SIN == "remembers_in_its_folders":
+        for mark in (Path(os.environ[name], "mark") for name in ("HEADWATER_BLOBS", "TMPDIR")):
+            if mark.exists():
+                end("succeeded")
+            mark.touch()
+
+
+def main():
+    if SIN == "speaks_early":
+        say("PROGRESS", message="here I am")
+    start = json.loads(sys.stdin.readline())
+    scopes = {entry["name"]: entry for entry in start["scope"]["streams"]}
+    if SIN != "forgets_bindings" and "network" not in start["bindings"]:
+        end("failed", error="START lacks network.")
+    reach()
+    code = ask() if OPTIONS.get("asks") else ""
+    before_records(start, code)
     saved = (start["state"] or {}).get("letters", {}).get("after", "")
     drafts(scopes, (start["state"] or {}).get("drafts", {}).get("after", ""))
     letters(scopes, "" if SIN == "begins_again" else saved, code)

@@ -188,6 +188,7 @@ class Collecting:
         """
         from hashlib import sha256
 
+        from headwater.collect.bindings import checked
         from headwater.events import BrowserStarted
         from headwater.process.browser import Browser, browsing
 
@@ -199,7 +200,7 @@ class Collecting:
         digest = sha256(declaration.connector_id.encode()).hexdigest()[:8]
         profile = self._settings.browsers_dir / f"{program.connector}--{program.instance}--{digest}"
         async with browsing(plan.bindings, declaration.required_bindings, profile, spool, started) as bindings:
-            yield replace(plan, bindings=bindings)
+            yield replace(plan, bindings=checked(bindings))
 
     async def _ledger(self, program: Program, spool: Path, lock: int) -> Ledger:
         from headwater.store.apart import LedgerApart

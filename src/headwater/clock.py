@@ -2,6 +2,7 @@
 
 import os
 import time
+from base64 import urlsafe_b64encode
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
@@ -81,6 +82,11 @@ def identifier(prefix: str) -> str:
 def seed() -> int:
     """Return a number to draw lots by, short enough to be typed again."""
     return int.from_bytes(os.urandom(3), "big")
+
+
+def token() -> str:
+    """Return 32 random bytes as base64url, for a secret that nobody guesses."""
+    return urlsafe_b64encode(os.urandom(32)).decode().rstrip("=")
 
 
 def pause(seconds: float) -> None:

@@ -59,6 +59,7 @@ CODES: Final[Mapping[str, Code]] = {
     "run_failed": Code(OPERATIONAL, "collection", "retry_explicitly", "The run failed."),
     "run_active": Code(OPERATIONAL, "admission", "retry_status", "Another run of this instance is active."),
     "run_superseded": Code(OPERATIONAL, "admission", "none", "The run cannot be undone any more."),
+    "address_in_use": Code(OPERATIONAL, "launch", "check_configuration", "The port cannot be listened on."),
     "not_found": Code(OPERATIONAL, "admission", "check_configuration", "There is no such thing here."),
     "already_exists": Code(OPERATIONAL, "admission", "none", "That already exists; it was left as it is."),
     "not_conforming": Code(OPERATIONAL, "observation", "none", "The connector does not conform yet."),

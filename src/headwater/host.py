@@ -6,13 +6,14 @@ Modules that only collecting needs are imported when it starts, so that looking 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headwater import clock
 from headwater.collecting import Collecting, Program
+from headwater.errors import HeadwaterError
 from headwater.settings import Settings
 
 if TYPE_CHECKING:
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
     from headwater.collect.schedules import PastRun
     from headwater.collecting import CollectRequest, Watching
     from headwater.control import Question
+    from headwater.cursors import Cursors, StateAddress
     from headwater.readiness import Readiness
+    from headwater.store.sqlite.cursors import StreamState
     from headwater.store.sqlite.reading import Reader
     from headwater.store.sqlite.undo import Undone
 
@@ -195,6 +198,39 @@ class Host:
         with exclusive(self.settings.locks_dir / "scheduler.lock", "Another scheduler is active here."):
             open_database(self.settings.database_path).close()
             yield
+
+    # Serving.
+
+    @contextmanager
+    def serving(self) -> Iterator[str]:
+        """Be the one server of this state directory, or raise `run_active`. Yield the owner's token."""
+        from headwater.store.locks import exclusive, private
+        from headwater.store.owner_token import owner_token
+        from headwater.store.sqlite.database import open_database
+
+        private(self.settings.state_dir)
+        with exclusive(self.settings.locks_dir / "server.lock", "Another server is active here."):
+            open_database(self.settings.database_path).close()
+            yield owner_token(self.settings.token_path)
+
+    def state_of(self, address: StateAddress) -> StreamState:
+        """Return the cursors at an address. See `Cursors.read`."""
+        return self._cursors(address).read(address)
+
+    def put_state(self, address: StateAddress, cursors: Mapping[str, str]) -> StreamState:
+        """Write cursors at an address. See `Cursors.put`."""
+        return self._cursors(address).put(address, cursors)
+
+    def _cursors(self, address: StateAddress) -> Cursors:
+        from headwater.cursors import Cursors
+
+        declared = {}
+        for instance in self.instances.all().values():
+            with suppress(HeadwaterError):  # a connector that cannot be read is not the one
+                declaration = self._folder_of(instance).declaration
+                if declaration.connector_id == address.connector_id:
+                    declared[instance.name] = declaration.streams
+        return Cursors(self.settings, declared)
 
     # Looking.
 

@@ -84,6 +84,15 @@ SCHEDULE_AT_ONCE_MAX: Final = 16
 # A question or an answer between two processes of ours.
 LINK_BYTES: Final = 1 * MIB
 
+# The server: a request's head and body, who is served at once, and how long one may take to ask and to be answered.
+SERVER_HEAD_BYTES: Final = 16 * KIB
+SERVER_BODY_BYTES: Final = 8 * MIB
+SERVER_CONNECTIONS: Final = 32
+SERVER_ASK_SECONDS: Final = 15.0
+SERVER_ANSWER_SECONDS: Final = 120.0
+SERVER_STOP_SECONDS: Final = 10.0
+GRANT_ID_CHARACTERS: Final = 256
+
 # Files that a person writes.
 MANIFEST_BYTES: Final = 4 * MIB
 DOCUMENT_BYTES: Final = 1 * MIB

@@ -49,6 +49,11 @@ class Settings:
         return self.state_dir / "live"
 
     @property
+    def token_path(self) -> Path:
+        """The owner's token, for the server."""
+        return self.state_dir / "owner-token"
+
+    @property
     def locks_dir(self) -> Path:
         """One lock file an instance."""
         return self.state_dir / "locks"

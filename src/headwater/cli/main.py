@@ -23,6 +23,7 @@ COMMANDS = {
     "gaps": ("gaps:gaps", "Details that are known to be missing."),
     "rejections": ("rejections:rejections", "Records that were refused, with their bytes."),
     "state": ("state:state", "The committed cursors of an instance."),
+    "serve": ("serve:serve", "Let programs on this machine read and put cursors, over HTTP."),
     "instances": ("instances:instances", "Set up what is collected, without running it."),
     "setup": ("setup:setup", "What this machine has for Headwater to stand on."),
     "connectors": ("connectors:connectors", "What can be run; make one; check one; add one."),

@@ -31,7 +31,7 @@ from headwater.store.sqlite.gaps import GapRows
 from headwater.store.sqlite.search_index import build, declare
 
 # A narrowed run's namespace is its authority's and a digest (`RunPlan.namespace`).
-_NARROWING = re.compile(r"/[0-9a-f]{12}\Z")
+NARROWING = re.compile(r"/[0-9a-f]{12}\Z")
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,20 @@ class InstanceName:
     @property
     def _mark(self) -> str:
         return f"-{hashlib.sha256(self.connector_id.encode()).hexdigest()[:6]}"
+
+
+def find_instance(connection: apsw.Connection, name: InstanceName) -> int:
+    """Return the row of an instance, 0 where the store does not have it."""
+    known = (name.connector_id, name.name, name.connector, name.distinct)
+    return int(connection.execute(queries()["find_instance"], known).get or 0)
+
+
+def add_instance(connection: apsw.Connection, name: InstanceName) -> int:
+    """Add an instance, under a distinct name where another connector has its short one; return its row."""
+    holder = connection.execute(queries()["connector_named"], (name.connector,)).get
+    connector = name.connector if holder in (None, name.connector_id) else name.distinct
+    row = (name.connector_id, connector, name.name, clock.stamp())
+    return int(connection.execute(queries()["add_instance"], row).get)
 
 
 class SqliteLedger:
@@ -119,18 +133,12 @@ class SqliteLedger:
             return build(self._connection, self._searched)
 
     def _known_instance(self) -> int:
-        known = (self._name.connector_id, self._name.name, self._name.connector, self._name.distinct)
-        self._instance = self._ask("find_instance", *known).get or 0
+        self._instance = find_instance(self._connection, self._name)
         return self._instance
 
     def _add_instance(self) -> int:
-        holder = self._ask("connector_named", self._name.connector).get
-        connector = self._name.connector
-        if holder not in (None, self._name.connector_id):
-            connector = self._name.distinct
-        row = self._ask("add_instance", self._name.connector_id, connector, self._name.name, clock.stamp()).get
-        self._instance = row
-        return int(row)
+        self._instance = add_instance(self._connection, self._name)
+        return self._instance
 
     @translated()
     def cursors(self, namespace: str) -> dict[str, str]:
@@ -248,7 +256,7 @@ class SqliteLedger:
 
     def _orphan(self, instance: int, row: tuple[Any, ...]) -> Orphan:
         run, run_id, namespace, graph, ended, cancelled = row
-        owner = _NARROWING.sub("", namespace or "")
+        owner = NARROWING.sub("", namespace or "")
         grant = owner.removeprefix("grant:") if owner.startswith("grant:") else None
         return Orphan(
             run_id=run_id,

@@ -17,6 +17,18 @@ RETURNING id;
 -- name: checkpoints_of
 SELECT stream, cursor FROM checkpoints WHERE instance = ?1 AND namespace = ?2 ORDER BY stream;
 
+-- name: instances_of
+SELECT connector, name FROM instances WHERE connector_id = ?1 ORDER BY connector, name;
+
+-- name: state_of
+SELECT stream, cursor, committed_at FROM checkpoints WHERE instance = ?1 AND namespace = ?2 ORDER BY stream;
+
+-- name: add_put
+-- A run of nothing but cursors that came from outside. It begins behind every version, and ends at once.
+INSERT INTO runs (run_id, instance, namespace, mode, status, cause, message, started_at, ended_at, graph, first_version)
+VALUES (?1, ?2, ?3, 'put', 'succeeded', 'put', 'Cursors were put from outside.', ?4, ?4, '{}',
+    (SELECT coalesce(max(seq), 0) + 1 FROM versions)) RETURNING id;
+
 -- name: add_run
 INSERT INTO runs (run_id, instance, namespace, mode, status, started_at, graph, first_version)
 VALUES (?1, ?2, ?3, ?4, 'running', ?5, ?6, (SELECT coalesce(max(seq), 0) + 1 FROM versions)) RETURNING id;
@@ -167,7 +179,7 @@ ORDER BY r.id DESC LIMIT 1;
 -- Whole runs of an instance in its own name, whoever started them. GLOB finds a name that was made distinct.
 SELECT r.started_at, r.ended_at, r.status FROM runs AS r INNER JOIN instances AS i ON i.id = r.instance
 WHERE i.connector_id = ?1 AND i.name = ?3 AND (i.connector = ?2 OR i.connector GLOB ?2 || '-??????')
-    AND r.namespace = 'global' AND r.mode <> 'undo'
+    AND r.namespace = 'global' AND r.mode NOT IN ('undo', 'put')
     AND NOT EXISTS (
         SELECT 1 FROM json_each(?4) WHERE value NOT IN (SELECT stream FROM run_streams WHERE run = r.id)
     )

@@ -1,0 +1,64 @@
+"""Who is let in: the owner, by a token, over a loopback name. Nothing is looked up for anybody else."""
+
+import re
+from hmac import compare_digest
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from headwater import clock, limits
+from headwater.server.answers import Refusal
+
+_LOOPBACK = re.compile(r"(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?", re.IGNORECASE)
+
+
+class Guard:
+    """Stands before an application, and gives each request an id and each response its headers."""
+
+    def __init__(self, app: ASGIApp, token: str) -> None:
+        self._app = app
+        self._token = token.encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        request_id = clock.identifier("req")
+        scope.setdefault("state", {})["request_id"] = request_id
+
+        async def marked(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers["Request-Id"] = request_id
+                headers["Cache-Control"] = "no-store"
+                headers["X-Content-Type-Options"] = "nosniff"
+            await send(message)
+
+        try:
+            self._admit(scope)
+        except Refusal as refusal:
+            await refusal.answer(request_id)(scope, receive, marked)
+        else:
+            await self._app(scope, receive, marked)
+
+    def _admit(self, scope: Scope) -> None:
+        """Raise where a request may not come in."""
+        headers = Headers(scope=scope)
+        head = sum(len(name) + len(value) for name, value in headers.raw)
+        if head + len(scope["raw_path"]) + len(scope["query_string"]) > limits.SERVER_HEAD_BYTES:
+            raise Refusal(431, "head_too_large", "The head of the request is too large.")
+        # A page on the web can make a browser come here under a name of its own (DNS rebinding).
+        hosts = headers.getlist("host")
+        if len(hosts) != 1 or not _LOOPBACK.fullmatch(hosts[0]):
+            raise Refusal(403, "host_not_allowed", "The server answers to a loopback name only.")
+        self._authenticate(headers.getlist("authorization"))
+
+    def _authenticate(self, given: list[str]) -> None:
+        """Raise unless one header brings the owner's token; how much of it fits takes no time to tell."""
+        challenge = 'Bearer realm="headwater"'
+        if given:
+            scheme, _, token = given[0].partition(" ")
+            fits = compare_digest(token.strip().encode("latin-1"), self._token)
+            if fits and scheme.lower() == "bearer" and len(given) == 1:
+                return
+            challenge += ', error="invalid_token"'
+        message = "The owner's token is needed, as `Authorization: Bearer`."
+        raise Refusal(401, "authentication_error", message, headers={"WWW-Authenticate": challenge})

@@ -1,0 +1,99 @@
+"""`/v1/state/{connector_id}`: the cursors of a connector's instance, the owner's or those of a grant."""
+
+import asyncio
+from urllib.parse import parse_qsl, unquote_to_bytes
+
+import jiter
+import msgspec
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+
+from headwater import limits
+from headwater.cursors import StateAddress
+from headwater.host import Host
+from headwater.server.answers import Refusal, json_answer
+from headwater.store.sqlite.cursors import StreamState
+
+PREFIX = "/v1/state/"
+_PARAMETERS = {"grant_id", "connector_instance_id"}
+
+
+class _Put(msgspec.Struct, forbid_unknown_fields=True):
+    """A body: cursors as they came, by stream."""
+
+    state: dict[str, msgspec.Raw]
+
+
+class StateRoutes:
+    """Reads and puts cursors. Puts wait for one another, so that none finds the instance's lock taken by a put."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._putting = asyncio.Lock()
+
+    async def answer(self, request: Request) -> Response:
+        """Answer with the cursors at an address; those of a PUT are merged in before, by stream."""
+        address = _address(request)
+        if request.method != "PUT":
+            return _answer(address, await asyncio.to_thread(self._host.state_of, address))
+        cursors = _cursors(await _body(request))
+        async with self._putting:
+            return _answer(address, await asyncio.to_thread(self._host.put_state, address, cursors))
+
+
+def _answer(address: StateAddress, state: StreamState) -> Response:
+    cursors = {stream: msgspec.Raw(text.encode()) for stream, text in state.cursors.items()}
+    named = {"connector_id": address.connector_id, "grant_id": address.grant_id}
+    return json_answer({"object": "stream_state", **named, "state": cursors, "updated_at": state.updated_at})
+
+
+def _address(request: Request) -> StateAddress:
+    """Read the path and the query exactly: a parameter that is misspelt must not address the owner's own cursors."""
+    raw_path = request.scope["raw_path"].decode("ascii")
+    try:
+        connector_id = unquote_to_bytes(raw_path.removeprefix(PREFIX)).decode()
+    except UnicodeDecodeError as error:
+        raise Refusal(400, "invalid_request", "It is not UTF-8.", "connector_id") from error
+    given = _query(request.scope["query_string"].decode("latin-1"))
+    return StateAddress(connector_id, given.get("connector_instance_id"), given.get("grant_id"))
+
+
+def _query(text: str) -> dict[str, str]:
+    try:
+        pairs = parse_qsl(text, keep_blank_values=True, strict_parsing=bool(text), errors="strict", max_num_fields=8)
+    except ValueError as error:
+        raise Refusal(400, "invalid_request", "The query cannot be read.") from error
+    for name, _ in pairs:
+        if name not in _PARAMETERS:
+            message = f"There is a parameter that is not known. Known are: {', '.join(sorted(_PARAMETERS))}."
+            raise Refusal(400, "invalid_request", message, name)
+    if len(dict(pairs)) < len(pairs):
+        raise Refusal(400, "invalid_request", "A parameter stands twice.")
+    return dict(pairs)
+
+
+async def _body(request: Request) -> bytes:
+    """Read a body up to its bounds in bytes and in time."""
+    body = bytearray()
+    try:
+        async with asyncio.timeout(limits.SERVER_ASK_SECONDS):
+            async for part in request.stream():
+                body += part
+                if len(body) > limits.SERVER_BODY_BYTES:
+                    raise Refusal(413, "body_too_large", "The body is too large.")
+    except TimeoutError as error:
+        raise Refusal(408, "request_timeout", "The body did not come in time.") from error
+    except ClientDisconnect as error:
+        raise Refusal(400, "invalid_request", "The body did not come to its end.") from error
+    return bytes(body)
+
+
+def _cursors(body: bytes) -> dict[str, str]:
+    """Return the text of each cursor; a body with two readings is none."""
+    try:
+        jiter.from_json(body, catch_duplicate_keys=True, cache_mode="keys")
+        put = msgspec.json.decode(body, type=_Put)
+        return {stream: bytes(cursor).decode() for stream, cursor in put.state.items()}
+    except (ValueError, RecursionError) as error:
+        message = 'The body must be {"state":{stream: cursor}}, JSON that has one reading.'
+        raise Refusal(400, "invalid_request", message, "state") from error

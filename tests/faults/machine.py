@@ -41,12 +41,12 @@ OFFENCES = {
 class Place:
     """A Headwater in a folder of its own, for a program that declares some streams, and what its database holds."""
 
-    def __init__(self, folder: Path, hosts: Hosts, streams: list[dict[str, Any]]) -> None:
+    def __init__(self, folder: Path, hosts: Hosts, streams: list[dict[str, Any]], **members: Any) -> None:
         self.hosts = hosts
         self.state = folder / "s"
         self.database = self.state / "headwater.db"
         self.manifest = folder / "manifest.json"
-        self.manifest.write_text(json.dumps({"connector_id": "https://x.example/guest", "streams": streams}))
+        self.manifest.write_text(json.dumps({"connector_id": "https://x.example/guest", "streams": streams, **members}))
         self.where = ["--config", str(folder / "c.toml"), "--state-dir", str(self.state), "--output", "json"]
 
     def collect(self, *program: str, options: Sequence[str] = (), fault: dict[str, Any] | None = None) -> int:

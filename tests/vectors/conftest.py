@@ -29,6 +29,7 @@ class Stage:
 
     folder: Path
     manifest: str
+    guest = GUEST
 
     @property
     def _script(self) -> Path:
@@ -39,7 +40,7 @@ class Stage:
         return self._script.with_suffix(".start")
 
     @property
-    def _command(self) -> list[str]:
+    def command(self) -> list[str]:
         return [sys.executable, "-SE", str(GUEST), str(self._script), str(self._told)]
 
     @property
@@ -67,7 +68,7 @@ class Stage:
         """Run a script to its end. `cancel` is the owner's, recorded when everything but DONE is stored."""
         self.write(script, terminal, held=cancel, **play)
         host = Host(self._settings)
-        program = host.program_of(manifest_text(self.manifest), self._command)
+        program = host.program_of(manifest_text(self.manifest), self.command)
         request = CollectRequest(program, streams=scope.split(), authority=authority)
         runs: list[Any] = []
 
@@ -83,7 +84,7 @@ class Stage:
         manifest = self.folder / "manifest.json"
         manifest.write_bytes(manifest_text(self.manifest))
         where = ["--config", str(self._settings.config_path), "--state-dir", str(self._settings.state_dir)]
-        words = [*where, "--output", "json", "collect", "--manifest", str(manifest), "--", *self._command]
+        words = [*where, "--output", "json", "collect", "--manifest", str(manifest), "--", *self.command]
         environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder)}
         pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         process = subprocess.Popen([sys.executable, "-m", "headwater", *words], env=environment, **pipes)

@@ -241,9 +241,11 @@ class Run:
         if self._respondent is None:
             return InteractionResponse(question.request_id, "cancelled")
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(seconds) as timer:
                 data = await self._respondent.answer(question)
         except TimeoutError:
+            return InteractionResponse(question.request_id, "timeout")
+        if timer.expired():  # an answer that came for all that comes too late (CP-708)
             return InteractionResponse(question.request_id, "timeout")
         if data is None:
             return InteractionResponse(question.request_id, "cancelled")

@@ -213,7 +213,7 @@ def test_one_schedule_that_cannot_run_does_not_stop_the_others(scheduled):
     """One that is gone, and a schedule that does not fit, are told; one that may ask its owner runs."""
     for name in ("good", "gone", "wrong"):
         scheduled.add(name, "good.sh")
-    scheduled.add("asks", "good.sh", bindings=("interactive",))
+    scheduled.add("asks", "good.sh", bindings=("filesystem", "interactive"))
     for name in ("good", "gone", "wrong", "asks"):
         scheduled.owe(name)
     (scheduled.headwater.place / "gone" / "manifest.json").unlink()

@@ -10,13 +10,7 @@ from headwater.errors import HeadwaterError, refuse
 from headwater.limits import GRANT_ID_CHARACTERS
 from headwater.settings import Settings
 from headwater.store.locks import Locks
-from headwater.store.sqlite.cursors import (
-    StreamState,
-    instances_of,
-    put_cursors,
-    read_cursors,
-    streams_of,
-)
+from headwater.store.sqlite.cursors import StreamState, instances_of, put_cursors, read_cursors, streams_of
 from headwater.store.sqlite.database import open_database, reading
 from headwater.store.sqlite.ledger import NARROWING, InstanceName
 from headwater.wire.decode import NotAMessage, decode

@@ -4,6 +4,7 @@ import asyncio
 import http.client
 import json
 import os
+import re
 import select
 import signal
 import socket
@@ -11,6 +12,7 @@ import stat
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, urlencode
@@ -20,9 +22,12 @@ import pytest
 from headwater import limits
 from headwater.collect.plan import Authority
 from headwater.collecting import CollectRequest, Watching
+from headwater.cursors import StateAddress
+from headwater.errors import OperationalError, UsageError
 from headwater.host import Host
 from headwater.server.listening import ADDRESS
 from headwater.settings import Settings
+from headwater.store.locks import Locks
 
 GUESTS = Path(__file__).parents[1] / "guests"
 CONNECTOR = json.loads((GUESTS / "manifest.json").read_text())["connector_id"]
@@ -189,7 +194,7 @@ def test_a_cursor_comes_back_byte_for_byte(served, start_of):
     assert f'"alpha":{cursor}' in answer.text
     assert f'"alpha":{cursor}' in served.get(grant_id="G1").text
     assert f'"alpha":{cursor}' in start_of(Authority("G1"))
-    served.put('{"state":{"alpha":{\r\n "a":\n1}}}', grant_id="G1")
+    served.put('{"state": {"alpha" :\n {\r\n "a":\n1}\t }\n}', grant_id="G1")
     assert '"alpha":{   "a": 1}' in start_of(Authority("G1"))
 
 
@@ -228,6 +233,16 @@ def test_a_body_that_has_not_one_reading_stores_nothing(served, body):
     """It is refused as a whole."""
     assert served.put(body, grant_id="G1").error == (400, "invalid_request_error", "invalid_request", "state")
     assert served.get(grant_id="G1").result["state"] == {}
+
+
+@pytest.mark.parametrize("text", ['{},"more":1', '{}}\n{"type":"STATE"', "", "{} ", "\ud800"])
+def test_whoever_asks_the_host_puts_one_object_too(served, text):
+    """What is put becomes a member of START, whatever its caller has read."""
+    host = Host(Settings(served.headwater.place / "config.toml", served.headwater.state))
+    address = StateAddress(CONNECTOR, grant_id="G1")
+    with pytest.raises(UsageError):
+        host.put_state(address, {"alpha": text})
+    assert host.state_of(address).cursors == {}
 
 
 def test_unknown_connectors_streams_and_instances_are_not_found(served):
@@ -323,6 +338,9 @@ def test_nothing_is_put_over_a_run_that_was_cut_off(served):
         assert busy.poll() is None
     os.killpg(busy.pid, signal.SIGKILL)
     busy.communicate()
+    while True:
+        with suppress(OperationalError), Locks(served.headwater.state / "locks").alone("guest/adhoc"):
+            break
     assert served.put({"state": {"alpha": {"n": 1}}}).error[:3:2] == (409, "run_active")
     served.headwater.collect("good.sh")
     assert served.put({"state": {"alpha": {"n": 1}}}).status == 200
@@ -359,6 +377,32 @@ def test_a_put_is_in_the_list_of_runs_and_can_be_undone(served):
     assert served.headwater.type("runs", "explain", run["run_id"]).result["checkpoints"]["committed"] == ["alpha"]
     assert served.headwater.type("runs", "undo", run["run_id"]).result["cursors"] == ["alpha"]
     assert served.headwater.cursors() == before
+
+
+def test_a_put_serves_nothing_that_a_schedule_owes(served):
+    """Nothing was collected, so what is due stays due."""
+    host = Host(Settings(served.headwater.place / "config.toml", served.headwater.state))
+    programs = [host.program_of((GUESTS / "manifest.json").read_bytes(), ["true"])]
+    before = host.past_runs(programs)
+    assert len(before[0]) == 1
+    assert served.put({"state": {stream: {"n": 1} for stream in programs[0].declaration.streams}}).status == 200
+    assert host.past_runs(programs) == before
+
+
+def test_the_example_of_the_reference_runs(served):
+    """The Python of the page gets and puts, with nothing but the standard library."""
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "server.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    assert "http://127.0.0.1:7663" in example
+    assert "https://connectors.example/guest" in example
+    example = example.replace("http://127.0.0.1:7663", served.started["listening"])
+    example = example.replace("https://connectors.example/guest", CONNECTOR).replace('"notes"', '"alpha"')
+    environment = {"HOME": str(served.headwater.place), "PATH": os.environ["PATH"]}
+    usual = served.headwater.place / ".local" / "state" / "headwater"
+    usual.parent.mkdir(parents=True)
+    usual.symlink_to(served.headwater.state)
+    done = subprocess.run([sys.executable, "-c", example], env=environment, capture_output=True, text=True)
+    assert done.stdout.splitlines() == ["{}", "{'alpha': {'page': 7}}"], done.stderr
 
 
 # Who is let in.
@@ -455,6 +499,11 @@ def test_a_head_over_its_bound_is_refused(served):
 def test_clients_that_say_nothing_do_not_lock_out_others(served):
     """One connection over the bound is closed at once; when the others leave, there is room again."""
     silent = [socket.create_connection((ADDRESS, served.port)) for _ in range(limits.SERVER_CONNECTIONS)]
+    head = (
+        f"PUT {served.path()} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\nAuthorization: Bearer {served.token}"
+    )
+    silent[0].sendall(f"{head}\r\n\r\n{{".encode())
+    silent[1].sendall(head.encode())
     over = socket.create_connection((ADDRESS, served.port))
     assert select.select([over], [], [], 10)[0] == [over]
     with pytest.raises(OSError):  # noqa: PT011 - reset
@@ -466,12 +515,30 @@ def test_clients_that_say_nothing_do_not_lock_out_others(served):
             break
         except OSError:
             assert served.process.poll() is None
-    assert select.select([silent[0]], [], [], limits.SERVER_ASK_SECONDS + 10)[0] == [silent[0]]
+    for connection in silent:
+        connection.settimeout(limits.SERVER_ASK_SECONDS + 10)
+    assert silent[0].recv(12) == b"HTTP/1.1 408"
+    for connection in silent[1:]:
+        with suppress(ConnectionResetError):
+            assert connection.recv(1) == b""
     for connection in [*silent, over]:
         connection.close()
 
 
 # Its life.
+
+
+def test_whoever_only_looks_loads_no_server(served):
+    """Looking starts as quickly as before there was one."""
+    words = served.headwater.words("state", "show", "guest/adhoc")[3:]
+    code = (
+        "import sys\nfrom headwater.cli.main import main\n"
+        f"try: main({words!r})\nexcept SystemExit: pass\n"
+        "sys.stderr.write(','.join(sorted({'anyio', 'starlette', 'uvicorn', 'headwater.cursors'} & set(sys.modules))))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert json.loads(done.stdout)["ok"]
+    assert done.stderr == ""
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])

@@ -17,7 +17,8 @@ STOPPED = "The server was stopped."
 def serve(cli: Cli, port: int) -> None:
     """Answer requests of programs on this machine that have the owner's token, until it is stopped.
 
-    Exit status: 0 stopped by SIGTERM, 1 it cannot listen or another server is active here, 130 interrupted.
+    Exit status: 0 stopped by SIGTERM, 1 it cannot listen or another server is active here, 2 others can read the
+    token, 130 interrupted.
     """
     import asyncio
     import signal

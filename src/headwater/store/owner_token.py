@@ -3,9 +3,12 @@
 import os
 import stat
 from pathlib import Path
+from typing import Final
 
 from headwater import clock
 from headwater.errors import refuse
+
+_CHARACTERS: Final = 43  # 32 bytes as base64url
 
 
 def owner_token(path: Path) -> str:
@@ -22,7 +25,7 @@ def owner_token(path: Path) -> str:
         token = path.read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise refuse("invalid_configuration", "The owner's token cannot be read.") from error
-    if len(token) < len(clock.token()):
+    if len(token) < _CHARACTERS:
         raise refuse("invalid_configuration", "The owner's token is too short; remove its file to get a new one.")
     return token
 

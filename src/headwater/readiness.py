@@ -2,8 +2,9 @@
 
 import os
 import platform
+import shlex
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -73,7 +74,9 @@ def _private(settings: Settings) -> Prerequisite:
     if not open_:
         return Prerequisite("private_folders", "ready", "Nobody but you can enter the folders that are there.")
     detail = f"Others can enter, or own: {', '.join(open_)}."
-    return Prerequisite("private_folders", "failed", detail, "check_configuration", f"chmod 700 {open_[0]}")
+    return Prerequisite(
+        "private_folders", "failed", detail, "check_configuration", f"chmod 700 {shlex.quote(open_[0])}"
+    )
 
 
 def _ours(settings: Settings) -> Iterator[Path]:
@@ -91,7 +94,7 @@ def _confinement(found: Survey) -> Prerequisite:
     lacking = [name for name in HELD if name not in used.holds]
     if not lacking:
         return Prerequisite("confinement", "ready", f"Connectors are held to their bindings by {used.name}.")
-    detail = f"Connectors are not held to these bindings: {_joined(lacking)}."
+    detail = f"Connectors are not held to these bindings: {', '.join(lacking)}."
     return Prerequisite("confinement", "failed", detail, "check_configuration", found.command)
 
 
@@ -101,7 +104,3 @@ def _browser() -> Prerequisite:
         return Prerequisite("browser", "unknown", "There is no Chromium: connectors that need a browser do not start.")
     sandbox = "" if is_sandboxed() else " It has no sandbox: Chromium has none for root."
     return Prerequisite("browser", "ready", f"Connectors that need a browser get {program}.{sandbox}")
-
-
-def _joined(words: Iterable[str]) -> str:
-    return ", ".join(words)

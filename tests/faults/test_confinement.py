@@ -276,6 +276,30 @@ def test_a_connector_that_nothing_holds_is_told_of(world):
     assert told == [["filesystem"]]
 
 
+@pytest.mark.parametrize("way", [BUBBLEWRAP, SECCOMP], ids=lambda way: way.name)
+def test_a_kernel_without_landlock_keeps_the_other_ways(world, way):
+    """Here a filter takes Landlock's calls away, as an old kernel does: whoever needs them says so, the rest works."""
+    lines = [
+        "import struct, sys",
+        "from pathlib import Path",
+        "from headwater.process.confinement import boundary, inside, view, ways",
+        "lines = [(0x20, 0, 0, 0), (0x15, 0, 1, 444), (6, 0, 0, 0x50000 | 38), (6, 0, 0, 0x7FFF0000)]",
+        "inside._filter(b''.join(struct.pack('=HBBI', *line) for line in lines))",
+        "paths = tuple(view.interpreter_paths())",
+        "for ports in ((), (80,)):",
+        "    held = boundary.Confinement(Path(sys.argv[1]), ports=ports, readable=paths)",
+        "    print([way.name for way in ways.WAYS if not ways.hindrance(way, Path('/'), held)])",
+    ]
+    words = [sys.executable, "-c", "\n".join(lines), str(world.state / "spool")]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    works = done.stdout.splitlines()
+    assert len(works) == 2, done.stderr
+    if way is BUBBLEWRAP and shutil.which("bwrap") is None and "CI" not in os.environ:
+        pytest.skip("needs bubblewrap")
+    assert all(f"'{way.name}'" in line for line in works)
+    assert all("landlock" not in line for line in works)
+
+
 # A child's life is the same in each way.
 
 every_way = pytest.mark.parametrize("way", [BUBBLEWRAP, ISOLATED, LANDLOCK, NONE], ids=lambda way: way.name)

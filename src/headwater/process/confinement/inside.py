@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TypedDict
 
-from headwater.process.confinement.landlock import DEVICE, READ, WRITE, Ruleset
+from headwater.process.confinement.landlock import DEVICE, READ, TCP_SINCE, WRITE, Ruleset, landlock_version
 
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 _NEW_USER, _NEW_IPC, _NEW_NETWORK = 0x10000000, 0x08000000, 0x40000000
@@ -25,7 +25,8 @@ class Rules(TypedDict):
 
     `isolate` puts it into namespaces of its own, with this machine's network if `network`. `files` holds it to reading
     `read` and to changing `write`, both but for `hidden` and the folders on the way there, and to what of those lies
-    inside. `tcp` holds its connections to `ports`, `listen` lets it listen, `seccomp` is a filter in hexadecimal.
+    inside. `tcp` holds its connections to `ports` where Landlock can, and `listen` lets it listen. `seccomp` is a filter
+    in hexadecimal.
     """
 
     isolate: bool
@@ -67,9 +68,10 @@ def _isolate(*, network: bool) -> None:
 
 
 def _lay(rules: Rules) -> None:
-    if not rules["files"] and not rules["tcp"]:
+    holds_tcp = rules["tcp"] and landlock_version() >= TCP_SINCE
+    if not rules["files"] and not holds_tcp:
         return
-    ruleset = Ruleset(files=rules["files"], tcp=rules["tcp"], binding=not rules["listen"])
+    ruleset = Ruleset(files=rules["files"], tcp=holds_tcp, binding=not rules["listen"])
     if rules["files"]:
         ruleset.allow(_without(rules["hidden"], rules["read"]), READ)
         ruleset.allow(rules["read_inside"], READ)

@@ -35,19 +35,18 @@ def landlock_version() -> int:
 class Ruleset:
     """Rules under the making. What no rule allows is refused, of all that this kernel's Landlock can refuse.
 
-    `files` holds files, `tcp` TCP connections, and `binding` listening with it.
+    `files` holds files, `tcp` TCP connections (since version `TCP_SINCE`), and `binding` listening with it.
     """
 
     def __init__(self, *, files: bool, tcp: bool, binding: bool) -> None:
         version = landlock_version()
         self._rights = _KNOWN.get(version, (1 << 16) - 1) if files else 0
-        has_tcp = tcp and version >= TCP_SINCE
-        network = (_CONNECT | (_BIND if binding else 0)) if has_tcp else 0
+        network = (_CONNECT | (_BIND if binding else 0)) if tcp else 0
         scopes = (_ABSTRACT_SOCKETS | _SIGNALS) if version >= SCOPES_SINCE else 0
         attributes = (ctypes.c_uint64 * 3)(self._rights, network, scopes)
         size = 8 if version < TCP_SINCE else 16 if version < SCOPES_SINCE else 24
         self._descriptor = _checked(_libc.syscall(_CREATE_RULESET, ctypes.byref(attributes), size, 0))
-        self._has_tcp = has_tcp
+        self._has_tcp = tcp
 
     def allow(self, paths: Iterable[str], rights: int) -> None:
         """Allow rights on files, and on folders with all that is in them; a path that is not there is passed."""

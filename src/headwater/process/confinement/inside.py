@@ -25,8 +25,8 @@ class Rules(TypedDict):
 
     `isolate` puts it into namespaces of its own, with this machine's network if `network`. `files` holds it to reading
     `read` and to changing `write`, both but for `hidden` and the folders on the way there, and to what of those lies
-    inside. `tcp` holds its connections to `ports` where Landlock can, and `listen` lets it listen. `seccomp` is a filter
-    in hexadecimal.
+    inside. `tcp` holds its connections to `ports` where Landlock can, and `listen` lets it listen. `seccomp` is a
+    filter in hexadecimal.
     """
 
     isolate: bool

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from headwater.collect.runs import Deadlines, Run
     from headwater.manifest.declaration import Declaration
     from headwater.process.launch import Launch
+    from headwater.store.starting import StoreProcess
     from headwater.wire.messages import CollectionMode, CollectionScope
 
 
@@ -93,10 +94,11 @@ class Watching:
 
 
 class Collecting:
-    """Runs connectors for one Headwater."""
+    """Runs connectors for one Headwater. `store` is one that was started ahead, for the first run."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, store: StoreProcess | None = None) -> None:
         self._settings = settings
+        self._store = store
 
     async def collect(self, request: CollectRequest, watching: Watching) -> Outcome:
         """Run once and return how it ended.
@@ -205,9 +207,12 @@ class Collecting:
     async def _ledger(self, program: Program, spool: Path, lock: int) -> Ledger:
         from headwater.store.apart import LedgerApart
         from headwater.store.sqlite.ledger import InstanceName
+        from headwater.store.starting import StoreProcess
 
         name = InstanceName(program.declaration.connector_id, program.connector, program.instance)
-        return await LedgerApart.open(self._settings.database_path, name, self._settings.blobs_dir, spool, lock)
+        places = (self._settings.database_path, name, self._settings.blobs_dir, spool)
+        store, self._store = self._store or StoreProcess(), None
+        return await LedgerApart.open(store, *places, lock=lock)
 
 
 def _offered(*, asked: bool) -> dict[str, dict[str, Any]]:

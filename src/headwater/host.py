@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from headwater.store.sqlite.cursors import StreamState
     from headwater.store.sqlite.reading import Reader
     from headwater.store.sqlite.undo import Undone
+    from headwater.store.starting import StoreProcess
 
 ADHOC = "adhoc"
 
@@ -40,6 +41,7 @@ class Host:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
+        self._store: StoreProcess | None = None
 
     def readiness(self) -> Readiness:
         """Look at what this machine has, and change nothing."""
@@ -140,9 +142,16 @@ class Host:
 
     # Collecting.
 
+    def expect_to_collect(self) -> None:
+        """Start a store ahead: it will be there when the run is planned. Whatever prevents the run ends it."""
+        from headwater.store.starting import StoreProcess
+
+        self._store = StoreProcess()
+
     async def collect(self, request: CollectRequest, watching: Watching) -> Outcome:
         """Run once, and try due gaps again. See `Collecting.collect`."""
-        return await Collecting(self.settings).collect(request, watching)
+        store, self._store = self._store, None
+        return await Collecting(self.settings, store).collect(request, watching)
 
     async def retry_gaps(self, request: CollectRequest, turn: Turn, watching: Watching) -> Outcome | None:
         """Try gaps again. See `Collecting.retry_gaps`."""

@@ -19,6 +19,7 @@ from headwater.store.locks import exclusive
 from headwater.store.memory import MemoryLedger
 from headwater.store.sqlite.database import open_database
 from headwater.store.sqlite.ledger import InstanceName, SqliteLedger
+from headwater.store.starting import StoreProcess
 
 AT = "2026-11-30T00:00:00Z"
 STREAMS = {name: Stream(name, primary_key=("id",)) for name in ("alpha", "beta", "gamma")}
@@ -67,7 +68,9 @@ def sqlite_ledger(folder):
 async def ledger_apart(folder, name="me"):
     instance = InstanceName("https://x.example/flat", "flat", name)
     with exclusive(folder / f"{name}.lock") as lock:
-        return await LedgerApart.open(folder / "h.db", instance, folder / "blobs", folder / "spool", lock)
+        return await LedgerApart.open(
+            StoreProcess(), folder / "h.db", instance, folder / "blobs", folder / "spool", lock=lock
+        )
 
 
 def test_records_are_counted_by_what_they_change(drive):

@@ -25,6 +25,7 @@ from headwater.store.locks import exclusive
 from headwater.store.memory import MemoryLedger
 from headwater.store.sqlite.database import open_database
 from headwater.store.sqlite.ledger import InstanceName
+from headwater.store.starting import StoreProcess
 
 AT = "2026-11-30T00:00:00Z"
 DECLARATION = Declaration("https://x.example/flat", "1", "Flat", {"alpha": Stream("alpha", primary_key=("id",))})
@@ -41,7 +42,9 @@ def apart(folder, use):
 
     async def going():
         with exclusive(folder / "me.lock") as lock:
-            ledger = await LedgerApart.open(folder / "h.db", NAME, folder / "blobs", folder / "spool", lock)
+            ledger = await LedgerApart.open(
+                StoreProcess(), folder / "h.db", NAME, folder / "blobs", folder / "spool", lock=lock
+            )
             try:
                 return await use(ledger)
             finally:
@@ -117,11 +120,13 @@ import asyncio, os, sys, time
 from pathlib import Path
 from contracts.test_ledger_apart import NAME, PLAN, keep
 from headwater.store.apart import LedgerApart
+from headwater.store.starting import StoreProcess
 from headwater.store.locks import exclusive
 
 async def main(folder):
     with exclusive(folder / "me.lock") as lock:
-        ledger = await LedgerApart.open(folder / "h.db", NAME, folder / "blobs", folder / "spool", lock)
+        places = (folder / "h.db", NAME, folder / "blobs", folder / "spool")
+        ledger = await LedgerApart.open(StoreProcess(), *places, lock=lock)
         await ledger.begin(PLAN)
         asyncio.create_task(ledger.write([keep("a")]))
         await asyncio.sleep(0)

@@ -128,15 +128,16 @@ def serve() -> None:
     import headwater.cli.collect
     import headwater.cli.running
     import headwater.collect.recovery
-    import headwater.manifest.reading  # noqa: F401 - each host finds them all imported
+    import headwater.manifest.reading
+    import headwater.store.apart  # noqa: F401 - each host finds them all imported
     from headwater.cli.main import main
-    from headwater.store import apart
+    from headwater.store import starting
 
     def host(words: list[str], out: str, err: str, fault: dict[str, Any], steps: str) -> None:
         for descriptor, path in ((0, os.devnull), (1, out), (2, err)):
             os.dup2(os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600), descriptor)
         sys.path.insert(0, str(Path(__file__).parents[1]))
-        apart._PROGRAM = STORE.format(fault=fault, steps=steps)
+        starting._PROGRAM = STORE.format(fault=fault, steps=steps)
         try:
             main([word.format(pid=os.getpid()) for word in words])
         except SystemExit as end:

@@ -63,8 +63,8 @@ class Place:
             connection.close()
 
     def has(self, sql: str) -> bool:
-        """Whether the database has tables yet, and a query gives a row."""
-        if not self.database.exists() or not self.ask("SELECT 1 FROM sqlite_master WHERE name = 'events'"):
+        """Whether the database has all its tables yet, and a query gives a row."""
+        if not self.database.exists() or not self.ask("SELECT 1 FROM sqlite_master WHERE name = 'search_docsize'"):
             return False
         return bool(self.ask(sql))
 

@@ -57,6 +57,7 @@ def collect(cli: Cli, /, **typed: Any) -> None:
 
     Exit status: 0 succeeded, 1 the run failed, 2 the manifest, scope or options do not fit, 130 interrupted.
     """
+    cli.host.expect_to_collect()
     from headwater.cli.answers import AnswerFile, Terminal
     from headwater.cli.running import report, run
     from headwater.collect.runs import Deadlines

@@ -4,15 +4,15 @@ Calls go over a socket pair, one after the other, each answered before the next:
 what follows, and the rest. A batch is MessagePack; every other call, and every answer, is a pickle, which is safe
 because both ends are this program and nobody else can reach the socket.
 
-The process holds a copy of the instance's lock. If the host dies, the lock is free only when the batch that was
-on its way is stored or gone: no new run meets a writer of the old one.
+A process may be started ahead, before it is known what it will keep: it takes as long to start as a run to be
+planned. It gets a copy of the instance's lock with its first call. If the host dies, the lock is free only when the
+batch that was on its way is stored or gone: no new run meets a writer of the old one.
 """
 
 import asyncio
 import pickle
 import socket
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -27,40 +27,28 @@ from headwater.collect.plan import RunPlan
 from headwater.collect.ports import Commit, Conclusion, Orphan
 from headwater.errors import refuse
 from headwater.events import Tally
-from headwater.store.frames import BATCH, CALL, LAST_BATCH, receive, send
+from headwater.store.frames import BATCH, CALL, LAST_BATCH, LOCK, receive, send
 from headwater.store.sqlite.ledger import InstanceName
-
-_PROGRAM = "import sys; sys.path[:] = sys.argv[2:]; from headwater.store.served import serve; serve(int(sys.argv[1]))"
+from headwater.store.starting import StoreProcess
 
 
 class LedgerApart:
     """A `Ledger` whose work is done by another process. Blocking calls run on a thread, and are awaited."""
 
-    def __init__(self, process: "subprocess.Popen[bytes]", link: socket.socket) -> None:
-        self._process = process
-        self._link = link
+    def __init__(self, store: StoreProcess) -> None:
+        self._process, self._link = store.process, store.link
         self._thread = ThreadPoolExecutor(1, "store")
         self._encode = msgspec.msgpack.Encoder().encode
         self._closed = False
 
     @classmethod
-    async def open(cls, database: Path, instance: InstanceName, blobs: Path, spool: Path, lock: int) -> "LedgerApart":
-        """Start the process and open the database in it, with the refusals of `open_database`.
-
-        `lock` is the descriptor of the instance's lock.
-        """
-        ours, theirs = socket.socketpair()
-        with theirs:
-            process = subprocess.Popen(
-                [sys.executable, "-ISc", _PROGRAM, str(theirs.fileno()), *sys.path],
-                pass_fds=(theirs.fileno(), lock),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-            )
-        ledger = cls(process, ours)
+    async def open(
+        cls, store: StoreProcess, database: Path, instance: InstanceName, blobs: Path, spool: Path, *, lock: int
+    ) -> "LedgerApart":
+        """Open the database in a store, with the refusals of `open_database`. `lock` is that of the instance."""
+        ledger = cls(store)
         try:
+            await ledger._give(lock)
             await ledger._call("open", database, instance, blobs, spool)
         except BaseException:
             await ledger.close()
@@ -116,6 +104,12 @@ class LedgerApart:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+
+    async def _give(self, lock: int) -> None:
+        try:
+            await self._asked(lambda: socket.send_fds(self._link, [LOCK], [lock]))
+        except OSError:
+            return  # the store is gone, and the call that follows says so
 
     async def _call(self, name: str, *values: Any, **named: Any) -> Any:
         return await self._asked(lambda: self._ask(CALL, pickle.dumps((name, values, named))))

@@ -5,6 +5,9 @@ import struct
 
 _HEAD = struct.Struct("!IB")
 
+# What comes first, with the descriptor of a lock.
+LOCK = b"L"
+
 CALL, BATCH, LAST_BATCH, ANSWER = range(4)
 
 

@@ -1,17 +1,18 @@
 """The other half of `store.apart`: a process that keeps one ledger, until its host closes the socket or dies."""
 
+import os
 import pickle
 import signal
 import socket
 from pathlib import Path
-from typing import Any
+from typing import Any, Never
 
 import msgspec
 
 from headwater.collect.effects import Write
 from headwater.errors import HeadwaterError, refuse
 from headwater.store.blobs import BlobFolder
-from headwater.store.frames import ANSWER, CALL, LAST_BATCH, receive, send
+from headwater.store.frames import ANSWER, CALL, LAST_BATCH, LOCK, receive, send
 from headwater.store.sqlite.database import open_database
 from headwater.store.sqlite.ledger import InstanceName, SqliteLedger
 
@@ -41,12 +42,19 @@ class _Served:
         return getattr(self if name == "open" else self._ledger, name)(*values, **named)
 
 
+def main(descriptor: int) -> Never:
+    """Serve, and end at once: nothing is left to do then, and the host waits for the end."""
+    serve(descriptor)
+    os._exit(0)
+
+
 def serve(descriptor: int) -> None:
     """Answer the host that has the other end of a socket. A signal to the whole group is the host's to act on."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     served = _Served()
     with socket.socket(fileno=descriptor) as link:
+        socket.recv_fds(link, len(LOCK), 1)  # the lock is held for as long as this process lives
         while (frame := receive(link)) is not None:
             try:
                 answer = (True, served.do(*frame))
@@ -56,7 +64,7 @@ def serve(descriptor: int) -> None:
                 send(link, ANSWER, pickle.dumps(answer))
             except OSError:
                 break
-    served.close()
+        served.close()
 
 
 def _described(error: Exception) -> tuple[str, str, dict[str, Any]]:

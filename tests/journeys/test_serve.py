@@ -475,7 +475,7 @@ def test_what_there_is_not_is_refused_in_the_same_shape(served):
     assert served.ask("GET", "/v1/nothing").error == (404, "not_found_error", "not_found", None)
     answer = served.ask("DELETE", served.path())
     assert answer.error == (405, "invalid_request_error", "method_not_allowed", None)
-    assert answer.headers["Allow"] == "GET, HEAD, PUT"
+    assert sorted(answer.headers["Allow"].split(", ")) == ["GET", "HEAD", "PUT"]
 
 
 def test_a_body_over_its_bound_is_refused(served):

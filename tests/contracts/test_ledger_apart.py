@@ -227,7 +227,7 @@ def test_a_batch_fills_while_the_one_before_it_is_stored():
 
         batches = Batches(Slow())
         batches.filling.append(keep("a"))
-        assert await batches.hand_over() == {}
+        assert await batches.hand_over() is None
         assert batches.are_open
         batches.filling.append(keep("b"))
         second = asyncio.create_task(batches.hand_over())

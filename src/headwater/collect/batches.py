@@ -30,8 +30,8 @@ class Batches:
         large = self.held_bytes >= limits.BATCH_BYTES or len(self.filling) >= limits.BATCH_EFFECTS
         return large or clock.monotonic() - self._handed_over_at >= limits.BATCH_WAIT_SECONDS
 
-    async def hand_over(self, *, ended: bool = False) -> Mapping[str, Tally]:
-        """Have the batch stored, once the one before it is; return what became of that one's records.
+    async def hand_over(self, *, ended: bool = False) -> Mapping[str, Tally] | None:
+        """Have the batch stored, once the one before it is; return what became of that one's records, if there was one.
 
         Raise what the ledger raised for the one before; the batch is dropped then, for it must not come without it.
         """
@@ -43,7 +43,7 @@ class Batches:
             await asyncio.sleep(0)  # it is on its way before the next line is read
         return before
 
-    async def settle(self) -> Mapping[str, Tally]:
-        """Wait until what was handed over is durable; return what became of its records, or raise."""
+    async def settle(self) -> Mapping[str, Tally] | None:
+        """Wait until what was handed over is durable; return what became of its records, None where all was already."""
         storing, self._storing = self._storing, None
-        return {} if storing is None else await storing
+        return None if storing is None else await storing

@@ -195,8 +195,9 @@ class Run:
             self._session.stop("answer_in_cursor", "The connector put an answer of the owner's into a cursor.")
         self._batches.filling = [self._unsaid.scrub_gap(one) if isinstance(one, Gap) else one for one in kept]
 
-    def _count(self, tallies: Mapping[str, Tally]) -> None:
-        if not tallies:
+    def _count(self, tallies: Mapping[str, Tally] | None) -> None:
+        """Count what became of a batch, if one was stored."""
+        if tallies is None:
             return
         for stream, tally in tallies.items():
             self._tallies[stream] = self._tallies.get(stream, Tally()) + tally

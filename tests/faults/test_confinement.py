@@ -25,7 +25,7 @@ GUEST = Path(__file__).parents[1] / "guests" / "escapes.py"
 SECRET = "sentinel-6f1d"
 
 each_way = pytest.mark.parametrize("way", [BUBBLEWRAP, ISOLATED, LANDLOCK], ids=lambda way: way.name)
-ABSTRACT = "headwater-test-of-confinement"
+ABSTRACT = f"headwater-test-{os.getpid()}"
 
 
 @dataclass(frozen=True)

@@ -116,9 +116,11 @@ class Interruption(HeadwaterError):
 _EXHAUSTED: Final = frozenset({EMFILE, ENFILE, EAGAIN, ENOMEM})
 
 
-def is_exhausted(error: OSError) -> bool:
+def is_exhausted(error: Exception) -> bool:
     """Whether the machine ran out of descriptors, processes or memory: nothing is wrong with what was asked."""
-    return error.errno in _EXHAUSTED
+    if isinstance(error, RuntimeError):
+        return "can't start new thread" in str(error)
+    return isinstance(error, OSError) and error.errno in _EXHAUSTED
 
 
 _FAMILIES: Final[Mapping[str, type[HeadwaterError]]] = {

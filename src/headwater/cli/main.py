@@ -68,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> Never:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 1
-    except OSError as error:
+    except (OSError, RuntimeError) as error:
         status = output.failure(refuse("machine_exhausted")) if is_exhausted(error) else output.internal()
     except Exception:  # noqa: BLE001 - the one place that keeps a traceback from a person
         status = output.internal()

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
+from msgspec import UNSET
 
 from headwater.manifest.graph import CheckpointGraph
 from headwater.wire.decode import NotAMessage
@@ -92,6 +93,8 @@ def _report(message: DetailCoverage, *, credits_skips: bool) -> Report:
 
 
 def _skips(message: DetailCoverage) -> list[DetailKey]:
+    if message.optional_skip_keys is UNSET:
+        return []
     try:
         return msgspec.convert(message.optional_skip_keys, list[DetailKey])
     except msgspec.ValidationError as error:

@@ -103,7 +103,7 @@ class DetailCoverage(Struct, frozen=True, tag="DETAIL_COVERAGE"):
     required_keys: list[DetailKey]
     hydrated_keys: list[DetailKey]
     gap_keys: list[DetailKey] = []
-    optional_skip_keys: Any = ()
+    optional_skip_keys: Any = UNSET
 
 
 class DetailGap(Struct, frozen=True, tag="DETAIL_GAP"):

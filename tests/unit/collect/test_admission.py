@@ -312,9 +312,8 @@ def test_scope_is_asked_before_anything_else():
     """What was not asked for is not even kept as the evidence of its own fault."""
     alpha = gate(resources=["r1"])
     for line in (line_of({"id": "b"}, "r2"), line_of({"id": "r2", "name": 5}, "r2")):
-        assert show(alpha, line)[1:] == (
-            "out_of_scope", "The record lies outside the scope of the run.", None, None,
-        )  # fmt: skip
+        message = "The record lies outside the scope of the run."
+        assert show(alpha, line) == Receipt("alpha", "out_of_scope", message, None, None)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import time
 from contextlib import closing
 
 import apsw
+import msgspec
 import pytest
 
 from headwater.collect.batches import Batches
@@ -252,3 +254,14 @@ def test_the_end_of_a_run_is_stored_as_any_other_call(tmp_path):
         return commit.committed, await ledger.cursors("global")
 
     assert apart(tmp_path, use) == (("alpha",), {"alpha": '{"at":1}'})
+
+
+UNSET = msgspec.UNSET
+
+
+def test_what_is_unset_crosses_as_what_it_is():
+    """Whatever module happens to hold its name here, such as this one: the other side has no tests."""
+    content = pickle.dumps([msgspec.UNSET])
+    assert __name__.encode() not in content
+    program = "import sys, pickle, msgspec; assert pickle.loads(sys.stdin.buffer.read())[0] is msgspec.UNSET"
+    subprocess.run([sys.executable, "-I", "-c", f"import headwater.store.frames; {program}"], input=content, check=True)

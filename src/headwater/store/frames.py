@@ -1,7 +1,10 @@
 """What goes over the socket between a host and its store: a length, a kind, the content."""
 
+import copyreg
 import socket
 import struct
+
+from msgspec import UNSET, UnsetType
 
 _HEAD = struct.Struct("!IB")
 
@@ -36,3 +39,11 @@ def _exactly(link: socket.socket, size: int) -> bytearray | None:
             return None
         rest = rest[count:]
     return content
+
+
+def _unset() -> UnsetType:
+    return UNSET
+
+
+# By itself a pickle names the first module that happens to hold UNSET, which the other side need not have.
+copyreg.pickle(UnsetType, lambda _value: (_unset, ()))

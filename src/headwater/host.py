@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headwater import clock
-from headwater.collecting import Collecting, Program
 from headwater.errors import HeadwaterError
 from headwater.settings import Settings
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from headwater.collect.gaps import Turn
     from headwater.collect.ports import Outcome, Respondent
     from headwater.collect.schedules import PastRun
-    from headwater.collecting import CollectRequest, Watching
+    from headwater.collecting import CollectRequest, Program, Watching
     from headwater.control import Question
     from headwater.cursors import Cursors, StateAddress
     from headwater.readiness import Readiness
@@ -98,6 +97,8 @@ class Host:
 
     def program(self, instance: Instance) -> Program:
         """Return the program of an instance. Raise `connector_changed` where an added connector is not as it was."""
+        from headwater.collecting import Program
+
         folder = self._folder_of(instance)
         folder.verify()
         connector, _, name = instance.name.partition("/")
@@ -108,6 +109,7 @@ class Host:
 
     def program_of(self, manifest: bytes, command: Sequence[str]) -> Program:
         """Return an ad hoc program: any command that speaks the profile, under a manifest."""
+        from headwater.collecting import Program
         from headwater.manifest.reading import read
 
         declaration = read(manifest)
@@ -150,11 +152,15 @@ class Host:
 
     async def collect(self, request: CollectRequest, watching: Watching) -> Outcome:
         """Run once, and try due gaps again. See `Collecting.collect`."""
+        from headwater.collecting import Collecting
+
         store, self._store = self._store, None
         return await Collecting(self.settings, store).collect(request, watching)
 
     async def retry_gaps(self, request: CollectRequest, turn: Turn, watching: Watching) -> Outcome | None:
         """Try gaps again. See `Collecting.retry_gaps`."""
+        from headwater.collecting import Collecting
+
         return await Collecting(self.settings).retry_gaps(request, turn, watching)
 
     def questions(self) -> list[Question]:

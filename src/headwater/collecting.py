@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headwater import clock
+from headwater.errors import HeadwaterError
 from headwater.settings import Settings
 
 if TYPE_CHECKING:
@@ -119,7 +120,10 @@ class Collecting:
             retry = await _retrying(ledger, wish, Turn())
             if retry is None:
                 return outcome
-            return replace(outcome, retried=await self._run(request, retry, ledger, spool, watching))
+            try:
+                return replace(outcome, retried=await self._run(request, retry, ledger, spool, watching))
+            except HeadwaterError:  # what was asked for succeeded; the retry's own run tells how that one ended
+                return outcome
 
     async def retry_gaps(self, request: CollectRequest, turn: Turn, watching: Watching) -> Outcome | None:
         """Try the gaps whose turn it is again, in one run of their own; return None where it is none's."""

@@ -4,17 +4,21 @@ A live run has a socket in the state directory, named after it. Nothing that goe
 is in the memory of two processes and nowhere else.
 """
 
+from __future__ import annotations
+
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from headwater.collect.inbox import Inbox
-from headwater.collect.runs import Run
 from headwater.link import unix
 from headwater.wire.messages import Interaction
+
+if TYPE_CHECKING:
+    from headwater.collect.inbox import Inbox
+    from headwater.collect.runs import Run
 
 
 class Asked(msgspec.Struct, frozen=True):

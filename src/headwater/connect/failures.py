@@ -1,0 +1,44 @@
+"""Why a provider, or a sign-in, did not give what was asked: a closed list (spec/004, errors)."""
+
+from typing import Literal
+
+FailureCode = Literal[
+    "invalid_fields",
+    "auth_state_invalid",
+    "auth_state_expired",
+    "auth_state_used",
+    "auth_throttled",
+    "challenge_failed",
+    "credential_invalid",
+    "insufficient_scope",
+    "account_mismatch",
+    "provider_rate_limited",
+    "provider_unavailable",
+    "provider_timeout",
+    "provider_protocol_error",
+    "exchange_unknown",
+]
+
+TRANSIENT = frozenset({"provider_rate_limited", "provider_unavailable", "provider_timeout"})
+"""Asking again later may help, and does no harm."""
+
+
+class AuthFailure(Exception):
+    """A sign-in, a probe or a refresh that failed. It carries nothing that a provider or a person said.
+
+    `exchange_unknown` says that the provider may have acted and its answer is lost: it is never repeated.
+    `fields` are the safe sentences of `invalid_fields`, by field. `retry_after` is in whole seconds.
+    """
+
+    def __init__(
+        self, code: FailureCode, *, retry_after: int | None = None, fields: dict[str, str] | None = None
+    ) -> None:
+        super().__init__(code)
+        self.code = code
+        self.retry_after = retry_after
+        self.fields = fields or {}
+
+    @property
+    def is_transient(self) -> bool:
+        """Whether the same question may be asked again later."""
+        return self.code in TRANSIENT

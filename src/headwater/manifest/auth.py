@@ -1,0 +1,89 @@
+"""What a connector declares of signing in: its methods, their fields, and how a credential is sent and probed.
+
+A method is spec/004's auth method and, on the command line, spec/002's profile: its key is the profile's id.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Flow = Literal["token", "password", "verification_code", "oauth"]
+FieldType = Literal["text", "email", "tel", "url", "password", "token"]
+Scheme = Literal["hooks", "token", "basic", "oauth2_grant", "oauth2_client_credentials"]
+
+EVIDENCE_LIFETIME_MS = 60_000
+"""How long a probe counts where a method does not say (facts-cli 1.1)."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """One thing a person enters. `message` is the sentence for a value that does not fit; it holds no value."""
+
+    name: str
+    label: str
+    type: FieldType
+    required: bool = False
+    min_length: int | None = None
+    pattern: str | None = None
+    message: str | None = None
+
+    @property
+    def is_secret(self) -> bool:
+        """Whether what is entered may never be shown or kept outside custody."""
+        return self.type in ("password", "token")
+
+
+@dataclass(frozen=True)
+class Identity:
+    """How the account of a credential is found.
+
+    `api`: GET `path` at the endpoint, the subject at the JSON pointer `subject`. `id_token`: the `sub` of a checked
+    ID token. `configuration`: GET `path` must answer 200, and the instance's id is the subject.
+    """
+
+    source: Literal["api", "id_token", "configuration"]
+    kind: str
+    path: str = ""
+    subject: str = ""
+    display: str = ""
+
+
+@dataclass(frozen=True)
+class OAuth:
+    """An OAuth 2 client. Without `client_id` the host's Provider record has it; `confidential` needs a secret."""
+
+    token_url: str
+    authorize_url: str | None = None
+    device_authorization_url: str | None = None
+    revocation_url: str | None = None
+    client_id: str | None = None
+    confidential: bool = False
+    requested_scopes: tuple[str, ...] = ()
+    minimum_scopes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Method:
+    """One way to sign in. With the scheme `hooks` the integration's code does it, else the host by declaration."""
+
+    key: str
+    label: str
+    flow: Flow
+    fields: tuple[Field, ...] = ()
+    scheme: Scheme = "hooks"
+    header: str = "Authorization"
+    prefix: str = "Bearer"
+    identity: Identity | None = None
+    oauth: OAuth | None = None
+    evidence_lifetime_ms: int = EVIDENCE_LIFETIME_MS
+
+    @property
+    def authentication(self) -> Mapping[str, Any]:
+        """The declaration apart from its labels and its evidence lifetime: a change of it is another identity."""
+        from dataclasses import asdict
+
+        whole = asdict(self)
+        for name in ("label", "evidence_lifetime_ms"):
+            del whole[name]
+        whole["fields"] = [{"name": field.name, "type": field.type} for field in self.fields]
+        return whole

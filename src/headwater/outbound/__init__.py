@@ -1,0 +1,1 @@
+"""The one way to a provider over HTTP: bounded, over TLS, without redirects or anything ambient."""

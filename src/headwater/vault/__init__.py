@@ -1,0 +1,1 @@
+"""Custody: where credentials are kept. Never in plain text, and never anywhere that was not chosen."""

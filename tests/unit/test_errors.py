@@ -2,12 +2,13 @@
 
 import ast
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 import headwater
+from headwater.codes import CODES, Kind, NextAction, Stage
 from headwater.errors import (
-    CODES,
     EXITS,
     HeadwaterError,
     Interruption,
@@ -17,7 +18,7 @@ from headwater.errors import (
 )
 
 FAMILIES = {"usage": UsageError, "operational": OperationalError, "interrupted": Interruption}
-NEXT_ACTIONS = {"none", "check_configuration", "retry_explicitly", "retry_status", "upgrade"}
+STAGES, NEXT_ACTIONS = set(get_args(Stage)), set(get_args(NextAction))
 
 
 def test_there_are_three_families_and_three_exits() -> None:
@@ -44,7 +45,8 @@ def test_every_row_is_written_in_the_house_vocabulary(code: str) -> None:
     row = CODES[code]
     assert code.islower()
     assert code.isidentifier()
-    assert row.stage.isidentifier()
+    assert row.stage in STAGES
+    assert row.kind in get_args(Kind)
     assert row.next_action in NEXT_ACTIONS
     assert row.message[0].isupper()
     assert row.message.endswith(".")
@@ -59,12 +61,12 @@ def test_a_code_outside_the_table_cannot_be_raised() -> None:
 
 def test_a_refusal_carries_what_it_was_given() -> None:
     """The words, what is safe, the next command and the data are kept beside the row's own."""
-    error = refuse("run_failed", "It broke.", safe="Nothing was lost.", command="headwater runs explain", run="r1")
+    error = refuse("run_failed", "It broke.", safe="Nothing was lost.", command="headwater runs explain", run_id="r1")
     assert (error.message, error.safe, error.command, error.data) == (
         "It broke.",
         "Nothing was lost.",
         "headwater runs explain",
-        {"run": "r1"},
+        {"run_id": "r1"},
     )
     assert refuse("run_failed", "").message == CODES["run_failed"].message
 

@@ -53,11 +53,9 @@ async def check(
 
     Raise `invalid_input` for a pack that there is not.
     """
-    if unknown := [name for name in packs if name not in PACKS]:
+    if any(name not in PACKS for name in packs):
         known = ", ".join(PACKS)
-        raise refuse(
-            "invalid_input", f"There is no such pack; there are {known}.", safe="Nothing was started.", packs=unknown
-        )
+        raise refuse("invalid_input", f"There is no such pack; there are {known}.", safe="Nothing was started.")
     wanted = list(dict.fromkeys(packs)) or list(PACKS)
     with tempfile.TemporaryDirectory(prefix="headwater-check-") as place:
         bench = Bench(folder, options, Path(place), answers, seed, hidden)

@@ -70,4 +70,5 @@ def serve(descriptor: int) -> None:
 def _described(error: Exception) -> tuple[str, str, dict[str, Any]]:
     if not isinstance(error, HeadwaterError):
         error = refuse("storage_failed", "The store failed inside.", safe="What was stored before is whole.")
-    return error.code, error.message, {"safe": error.safe, "command": error.command, **error.data}
+    words = {"stage": error.stage, "next_action": error.next_action, "safe": error.safe, "command": error.command}
+    return error.code, error.message, {**words, **error.data}

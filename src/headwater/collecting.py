@@ -43,6 +43,7 @@ class Program:
     streams: Sequence[str] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
     compatibility: str = ""
+    bindings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -219,13 +220,16 @@ class Collecting:
         return await LedgerApart.open(store, *places, lock=lock)
 
 
-def _offered(*, asked: bool) -> dict[str, dict[str, Any]]:
-    """Return the bindings this host offers: `interactive` only where questions will be answered (CP-057)."""
+def _offered(program: Program, *, asked: bool) -> dict[str, dict[str, Any]]:
+    """Return the bindings this host offers: its own, and those that the instance's configuration adds.
+
+    `interactive` is one only where questions will be answered (CP-057).
+    """
     from headwater.process.browser import AUTOMATION, PROFILE, find_browser
     from headwater.wire.surroundings import OPTIONAL_SKIPS
 
-    offered: dict[str, dict[str, Any]] = {"network": {}, "filesystem": {}, "loopback_listen": {}, PROFILE: {}}
-    offered[OPTIONAL_SKIPS] = {}
+    offered = {name: dict(descriptor) for name, descriptor in program.bindings.items()}
+    offered.update({name: {} for name in ("network", "filesystem", "loopback_listen", PROFILE, OPTIONAL_SKIPS)})
     if find_browser() is not None:
         offered[AUTOMATION] = {}
     return {**offered, "interactive": {}} if asked else offered
@@ -238,7 +242,7 @@ def _plan(request: CollectRequest, *, asked: bool) -> RunPlan:
     declaration = request.program.declaration
     scope = plan_scope(declaration, request.scope, request.streams or request.program.streams)
     mode = plan_mode(declaration, scope, request.mode)
-    bindings = match_bindings(declaration, _offered(asked=asked))
+    bindings = match_bindings(declaration, _offered(request.program, asked=asked))
     plan = RunPlan(clock.identifier("run"), declaration, scope, mode, request.authority or PROACTIVE, bindings=bindings)
     return replace(plan, compatibility=request.program.compatibility)
 

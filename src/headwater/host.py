@@ -80,17 +80,20 @@ class Host:
 
         return Instances(self.settings.collect_path)
 
-    def set_up(self, name: str, settings: Sequence[str], folder: Path | None = None) -> Instance:
-        """Make an instance from `option=value` texts, over what is remembered of it, and remember it.
+    def set_up(
+        self, name: str, settings: Sequence[str], folder: Path | None = None, bindings: Sequence[str] = ()
+    ) -> Instance:
+        """Make an instance from `option=value` and `binding=object` texts, over what is remembered of it, and keep it.
 
         Raise `invalid_options` with every fault; nothing is remembered then.
         """
+        from headwater.catalog.extensions import typed_extensions
         from headwater.catalog.instances import Instance, valid_name
 
         known = self.instances.all().get(valid_name(name), Instance(name))
         instance = replace(known, folder=folder.resolve()) if folder is not None else known
         options = self._folder_of(instance).checked_options(instance.options, settings)
-        instance = replace(instance, options=options)
+        instance = replace(instance, options=options, bindings={**known.bindings, **typed_extensions(bindings)})
         if instance != known or name not in self.instances.all():
             self.instances.add(instance)
         return instance
@@ -105,7 +108,8 @@ class Host:
         package = folder.package
         options, environment = dict(instance.options), package.environment
         told = (options, environment, instance.streams, package.filled_variables(options), package.compatibility)
-        return Program(folder.declaration, folder.command, connector, name, folder.path, *told)
+        offered = instance.bindings
+        return Program(folder.declaration, folder.command, connector, name, folder.path, *told, bindings=offered)
 
     def program_of(self, manifest: bytes, command: Sequence[str]) -> Program:
         """Return an ad hoc program: any command that speaks the profile, under a manifest."""

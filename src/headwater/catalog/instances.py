@@ -11,20 +11,22 @@ from pathlib import Path
 from typing import Any
 
 from headwater import limits
+from headwater.catalog.extensions import Extensions, is_extension
 from headwater.catalog.tables import with_members, without_table
 from headwater.errors import HeadwaterError, refuse
 
 FORMAT = "headwater-collect/1"
 _PART = r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}"
 _NAME = re.compile(f"{_PART}/{_PART}")
-_MEMBERS = frozenset({"folder", "streams", "options", "schedule"})
+_MEMBERS = frozenset({"folder", "streams", "options", "bindings", "schedule"})
 
 
 @dataclass(frozen=True)
 class Instance:
     """A configured connector, such as `git/here`. `folder` is set for a connector that is run from its folder.
 
-    `schedule` holds the members of its schedule as they were written, None where it has none.
+    `bindings` are those beyond the profile's own that the person offers its connector. `schedule` holds the members
+    of its schedule as they were written, None where it has none.
     """
 
     name: str
@@ -32,6 +34,7 @@ class Instance:
     streams: tuple[str, ...] = ()
     folder: Path | None = None
     schedule: Mapping[str, Any] | None = None
+    bindings: Extensions = field(default_factory=dict)
 
     @property
     def connector(self) -> str:
@@ -50,7 +53,7 @@ class Instances:
         text = self._text()
         try:
             root = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
+        except (tomllib.TOMLDecodeError, RecursionError) as error:
             raise _unusable("it is not valid TOML") from error
         if text and root.get("format") != FORMAT:
             raise _unusable(f'it needs format = "{FORMAT}"')
@@ -72,6 +75,11 @@ class Instances:
             if (known.folder, known.streams) != (instance.folder, instance.streams):
                 edit(with_members, table, row)
             edit(with_members, (*table, "options"), {**instance.options, **gone})
+            for name, descriptor in instance.bindings.items():
+                before = known.bindings.get(name)
+                if descriptor != before:
+                    lost = dict.fromkeys((before or {}).keys() - descriptor.keys())
+                    edit(with_members, (*table, "bindings", name), {**descriptor, **lost})
 
     def set_schedule(self, name: str, members: Mapping[str, Any]) -> None:
         """Remember a schedule in place of the one that an instance has. Raise `not_found` without the instance."""
@@ -144,13 +152,15 @@ def _instance(name: str, row: Any) -> Instance:
     if not _NAME.fullmatch(name) or not isinstance(row, dict) or not _MEMBERS.issuperset(row):
         raise _unusable("an instance has a name or a member that it does not know")
     options, streams, folder = row.get("options", {}), row.get("streams", []), row.get("folder")
-    schedule = row.get("schedule")
+    schedule, bindings = row.get("schedule"), row.get("bindings", {})
     well_typed = isinstance(options, dict) and isinstance(folder, str | None) and isinstance(schedule, dict | None)
     if not well_typed or not isinstance(streams, list) or not all(isinstance(item, str) for item in streams):
         raise _unusable("an instance has a member of the wrong type")
-    return Instance(name, options, tuple(streams), Path(folder) if folder else None, schedule)
+    if not isinstance(bindings, dict) or not all(is_extension(*item) for item in bindings.items()):
+        raise _unusable("a binding is no table of what JSON can say, or has a name that is not its writer's to give")
+    return Instance(name, options, tuple(streams), Path(folder) if folder else None, schedule, bindings)
 
 
 def _unusable(what: str, rule: str | None = None) -> HeadwaterError:
-    data = {"configuration_rule": rule} if rule else {}
+    data: dict[str, Any] = {"configuration_rule": rule} if rule else {}
     return refuse("invalid_configuration", f"collect.toml cannot be used: {what}.", **data)

@@ -97,8 +97,23 @@ def _edited(body: str, members: Mapping[str, Any]) -> str:
         if value is None:
             document.pop(name, None)
         elif document.get(name) != value:
-            document[name] = value
+            document[name] = _inline(value)
     return tomlkit.dumps(document)
+
+
+def _inline(value: Any) -> Any:
+    """Return a value as it is written on one line: tables too, so that none begins a table of its own."""
+    import tomlkit
+
+    if isinstance(value, dict):
+        table = tomlkit.inline_table()
+        table.update({name: _inline(member) for name, member in value.items()})
+        return table
+    if isinstance(value, list):
+        array = tomlkit.array()
+        array.extend([_inline(member) for member in value])
+        return array
+    return value
 
 
 def _edit(row: dict[str, Any], members: Mapping[str, Any]) -> None:

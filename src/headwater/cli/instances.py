@@ -26,11 +26,12 @@ def instances() -> None:
 @click.argument("name", metavar="<connector>/<instance>")
 @click.option("--set", "settings", multiple=True, metavar="OPTION=VALUE", help="Set an option.")
 @click.option("--from", "folder", type=click.Path(path_type=Path), help="The connector's folder, for one of your own.")
+@click.option("--binding", "bindings", multiple=True, metavar="NAME=OBJECT", help="Offer a binding of your own.")
 @pass_cli
-def add(cli: Cli, name: str, settings: tuple[str, ...], folder: Path | None) -> None:
+def add(cli: Cli, name: str, settings: tuple[str, ...], folder: Path | None, bindings: tuple[str, ...]) -> None:
     """Remember an instance. Exit status: 0, or 2 where the options do not fit."""
-    instance = cli.host.set_up(name, settings, folder)
-    result = {"instance": instance.name, "options": dict(instance.options)}
+    instance = cli.host.set_up(name, settings, folder, bindings)
+    result = {"instance": instance.name, "options": dict(instance.options), "bindings": dict(instance.bindings)}
     cli.output.result(
         result, lambda: [f"{instance.name} is set up.", f"  Next: {typed('headwater')} collect {instance.name}"]
     )

@@ -3,6 +3,9 @@
 import os
 import random
 
+# Servers that more than one part of the tests runs against.
+pytest_plugins = ["servers.grouping", "servers.oidc", "servers.synapse"]
+
 SEED = "HEADWATER_SEED"
 
 

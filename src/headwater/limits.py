@@ -119,3 +119,50 @@ PAGE_DEFAULT: Final = 25
 PAGE_MAX: Final = 1_000
 
 MAX_SAFE_INTEGER: Final = 9_007_199_254_740_991
+
+# Integrations.
+LABEL_CHARACTERS: Final = 200  # a name, a label or a sentence that a form shows
+DESCRIPTION_CHARACTERS: Final = 2_000
+AUTH_METHODS: Final = 64  # an integration
+AUTH_FIELDS: Final = 16  # a method (facts-cli 3.2)
+AUTH_FIELD_CHARACTERS: Final = 8_192  # what is entered in one field
+EVIDENCE_LIFETIME_MAX_MS: Final = 300_000
+
+# Custody: one version, one call to a keyring, how long a sealed file's lock is waited for, and how large such a file is.
+CUSTODY_BYTES: Final = 64 * KIB
+KEYRING_CALL_SECONDS: Final = 2.0
+SEALED_LOCK_SECONDS: Final = 5.0
+SEALED_LOOK_SECONDS: Final = 0.02
+SEALED_BYTES: Final = 16 * MIB
+KEY_FILE_BYTES: Final = 4 * KIB
+
+# Connections: how long one may take to be entered, and a turn at its instance; what is kept of it, and for how long.
+ACQUISITION_SECONDS: Final = 300
+CONNECTION_TURN_SECONDS: Final = 60.0
+CONNECTIONS_PER_INSTANCE: Final = 1_000
+EVIDENCE_MAX_MS: Final = 300_000
+CREDENTIAL_BYTES: Final = 64 * KIB
+CREDENTIAL_VERSIONS: Final = 8
+CREDENTIAL_RETENTION_SECONDS: Final = 24 * 3600
+CONNECTION_PAGE_DEFAULT: Final = 100
+CONNECTION_PAGE_MAX: Final = 500
+CONNECTION_CURSOR_SECONDS: Final = 300
+CUSTODY_SECONDS: Final = 10.0
+VALIDATION_SECONDS: Final = 30.0
+VALIDATION_ATTEMPTS: Final = 3
+VALIDATION_PAUSES_SECONDS: Final = (0.2, 1.0)
+VALIDATION_MARGIN_SECONDS: Final = 0.5
+
+# Requests to a provider: until connected and in all, what an answer may hold, addresses of a name that are tried, and
+# how long a provider can ask us to wait.
+OUTBOUND_CONNECT_SECONDS: Final = 5.0
+OUTBOUND_SECONDS: Final = 30.0
+OUTBOUND_ANSWER_BYTES: Final = 1 * MIB
+OUTBOUND_ADDRESSES: Final = 4
+RETRY_AFTER_SECONDS: Final = 24 * 3600
+
+# Signing in: a protected document and how long it may be entered; then what consent may take.
+ENTRY_BYTES: Final = 64 * KIB
+ENTRY_SECONDS: Final = 300.0
+TOKEN_BYTES: Final = 8 * KIB
+ACCOUNT_CHARACTERS: Final = 256

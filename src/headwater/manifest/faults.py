@@ -1,6 +1,8 @@
 """Reasons to refuse a document, each with the place it was found."""
 
-from collections.abc import Iterator, Sequence
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -35,6 +37,9 @@ def refusal(code: str, message: str, faults: Sequence[Fault]) -> HeadwaterError:
 _NOTHING: Final[dict[str, Any]] = {}
 
 
+_UNSEEN: Final = frozenset({"Cc", "Cf", "Zl", "Zp"})
+
+
 class Reader:
     """Reads members of a JSON object and notes what is wrong, going on as far as it can."""
 
@@ -65,6 +70,28 @@ class Reader:
     def text(self, holder: dict[str, Any], name: str, *, required: bool = False) -> str | None:
         """Read a non-empty string."""
         return self._member(holder, name, required, str, "a non-empty string") or None
+
+    def plain(self, holder: dict[str, Any], name: str, longest: int) -> str:
+        """Read a required text without line ends, escapes or other characters that show nothing."""
+        value = self.text(holder, name, required=True) or ""
+        if len(value) > longest or any(unicodedata.category(character) in _UNSEEN for character in value):
+            with self.at(name):
+                self.fault("text", f"must be plain text of at most {longest} characters")
+        return value
+
+    def shaped(self, holder: dict[str, Any], name: str, shape: re.Pattern[str], described: str) -> str:
+        """Read a required text of a shape."""
+        value = self.text(holder, name, required=True) or ""
+        if value and (len(value) > limits.LABEL_CHARACTERS or not shape.fullmatch(value)):
+            with self.at(name):
+                self.fault("shape", described)
+        return value
+
+    def no_others(self, holder: Mapping[str, Any], members: frozenset[str]) -> None:
+        """Refuse the members of an object that its format does not have."""
+        for name in sorted(holder.keys() - members):
+            with self.at(name):
+                self.fault("unknown_member", "is not a member of this format")
 
     def flag(self, holder: dict[str, Any], name: str, *, required: bool = False) -> bool | None:
         """Read a boolean."""

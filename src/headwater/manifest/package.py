@@ -116,9 +116,7 @@ def _package(reader: Reader, document: bytes) -> Package:
         return Package(())
     if root.get("format") != FORMAT:
         reader.fault("format", f'needs format = "{FORMAT}"')
-    for name in sorted(root.keys() - _MEMBERS):
-        with reader.at(name):
-            reader.fault("unknown_member", "is not a member of this format")
+    reader.no_others(root, _MEMBERS)
     command = reader.names(root, "command")
     if not command:
         with reader.at("command"):

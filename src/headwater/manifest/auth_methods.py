@@ -128,14 +128,6 @@ def _field(reader: Reader, row: dict[str, Any]) -> Field:
     required = bool(reader.flag(row, "required"))
     name, label = reader.shaped(row, "name", _NAME, _SNAKE), reader.plain(row, "label", limits.LABEL_CHARACTERS)
     return Field(name, label, kind, required, least, pattern, message)
-        reader.shaped(row, "name", _NAME, _SNAKE),
-        reader.plain(row, "label", limits.LABEL_CHARACTERS),
-        kind,
-        required,
-        least,
-        pattern,
-        message,
-    )
 
 
 def _identity(reader: Reader, row: dict[str, Any], scheme: Scheme) -> Identity | None:

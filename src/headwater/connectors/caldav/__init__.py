@@ -1,0 +1,1 @@
+"""Calendars from a CalDAV server."""

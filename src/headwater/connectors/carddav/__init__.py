@@ -1,0 +1,1 @@
+"""Contacts from a CardDAV server."""

@@ -46,6 +46,11 @@ def micros(moment: datetime) -> int:
     return (delta.days * 86_400 + delta.seconds) * 1_000_000 + delta.microseconds
 
 
+def millis() -> int:
+    """Return the current time as whole milliseconds since 1970-01-01T00:00:00Z."""
+    return micros(now()) // 1000
+
+
 def from_micros(value: int) -> str:
     """Write microseconds since 1970 as RFC 3339 text."""
     return text(_EPOCH + timedelta(microseconds=value))
@@ -87,6 +92,11 @@ def seed() -> int:
 def token() -> str:
     """Return 32 random bytes as base64url, for a secret that nobody guesses."""
     return urlsafe_b64encode(os.urandom(32)).decode().rstrip("=")
+
+
+def entropy(size: int) -> bytes:
+    """Return random bytes that nobody guesses, for keys, salts and nonces."""
+    return os.urandom(size)
 
 
 def pause(seconds: float) -> None:

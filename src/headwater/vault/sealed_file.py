@@ -1,0 +1,162 @@
+"""Custody in one encrypted file, for machines without a keyring, where the configuration names it (decision 24)."""
+
+import asyncio
+import fcntl
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Literal, TypeVar
+
+from headwater import clock, limits
+from headwater.errors import HeadwaterError
+from headwater.secret import Secret
+from headwater.vault.files import folder, read_at
+from headwater.vault.probing import probe
+from headwater.vault.refusals import attempt, fitting, missing, unavailable, unknown
+from headwater.vault.sealing import Contents, Damaged, Kind, Seal, WrongKey
+
+T = TypeVar("T")
+
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_LOCK = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class SealedFileCustody:
+    """Keeps every version in one file that is replaced whole. `entry` gives the passphrase, or the key file's bytes.
+
+    One process at a time is in the file; another waits for it, five seconds at most.
+    """
+
+    read_only = False
+
+    def __init__(self, path: Path, kind: Kind, entry: Callable[[], Secret]) -> None:
+        self._path = path
+        self._seal = Seal(kind, entry)
+
+    async def write_new(self, scope: str, material: Secret) -> str:
+        """Add a version: the file is written beside its place, synced, moved there, and read again."""
+        version = clock.identifier("ver")
+        await asyncio.to_thread(self._write, scope, version, fitting(material))
+        return version
+
+    async def read(self, scope: str, version: str) -> Secret:
+        """Return the bytes of a version."""
+
+        def look(within: int) -> Secret:
+            return self._found(within, scope, version)
+
+        return await asyncio.to_thread(self._alone, look)
+
+    async def delete(self, scope: str, version: str) -> Literal["deleted", "missing"]:
+        """Take a version out of the file. Copies of the file that something else made are not reached."""
+
+        def erase(within: int) -> Literal["deleted", "missing"]:
+            contents = self._opened(within)
+            if contents.get(scope, {}).pop(version, None) is None:
+                return "missing"
+            if not contents[scope]:
+                del contents[scope]
+            self._replace(within, contents)
+            return "deleted"
+
+        return await asyncio.to_thread(self._alone, erase)
+
+    async def probe(self) -> None:
+        """Write, read back and erase something of no worth (INT-244)."""
+        await probe(self)
+
+    def _write(self, scope: str, version: str, material: Secret) -> None:
+        def add(within: int) -> None:
+            contents = self._opened(within)
+            contents.setdefault(scope, {})[version] = material
+            self._replace(within, contents)
+            if attempt(lambda: self._found(within, scope, version), _unsettled(), exact=False) != material:
+                raise _unsettled()
+
+        self._alone(add)
+
+    def _alone(self, work: Callable[[int], T]) -> T:
+        """Do work in the file's folder, with its lock held."""
+
+        def going() -> T:
+            self._seal.ask()
+            with folder(self._path.parent) as within, _locked(within, f"{self._path.name}.lock"):
+                return work(within)
+
+        return attempt(going, _unfit())
+
+    def _opened(self, within: int) -> Contents:
+        """Return what the file holds; nothing where there is no file yet."""
+        try:
+            return self._seal.open(read_at(within, self._path.name, limits.SEALED_BYTES, private=True))
+        except FileNotFoundError:
+            return {}
+        except WrongKey:
+            raise unavailable("The passphrase or key file does not open the sealed file.") from None
+        except Damaged:
+            message = "The sealed file was changed or damaged by something else, or an older one was put in its place."
+            raise unavailable(message, "check_configuration") from None
+
+    def _found(self, within: int, scope: str, version: str) -> Secret:
+        material = self._opened(within).get(scope, {}).get(version)
+        if material is None:
+            raise missing()
+        return material
+
+    def _replace(self, within: int, contents: Contents) -> None:
+        """Write the file anew. Until it is moved to its place nothing has changed; from then on that is not known."""
+        content = self._seal.close(contents)
+        if len(content) > limits.SEALED_BYTES:
+            raise unavailable("The sealed file would be larger than 16 MiB.", "revoke_connection")
+        name, new = self._path.name, f"{self._path.name}.new"
+        with suppress(FileNotFoundError):
+            os.unlink(new, dir_fd=within)
+        with os.fdopen(os.open(new, _NEW, 0o600, dir_fd=within), "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        attempt(lambda: _move(within, new, name), _unsettled())
+
+
+def _move(within: int, new: str, name: str) -> None:
+    os.rename(new, name, src_dir_fd=within, dst_dir_fd=within)
+    descriptor = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=within)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _locked(within: int, name: str) -> Iterator[None]:
+    descriptor = os.open(name, _LOCK, 0o600, dir_fd=within)
+    until = clock.monotonic() + limits.SEALED_LOCK_SECONDS
+    try:
+        while not _taken(descriptor):
+            if clock.monotonic() >= until:
+                raise unavailable("Another process is in the sealed file.", "retry_explicitly")
+            clock.pause(limits.SEALED_LOOK_SECONDS)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _taken(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _unfit() -> HeadwaterError:
+    message = (
+        "The sealed file cannot be used: it and its folder must be yours alone to change, only you may read it, "
+        "and no symbolic link may lead there."
+    )
+    return unavailable(message, "check_configuration")
+
+
+def _unsettled() -> HeadwaterError:
+    return unknown("It is not known whether the sealed file holds the credential.")

@@ -1,0 +1,128 @@
+"""What the configuration says, as frozen values: who owns it, its instances, and where credentials are kept."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+Format = Literal[
+    "connectors-local/1", "connectors-local/2", "connectors-local/3", "connectors-local/4", "connectors-local/5"
+]
+Startup = Literal["on-demand", "automatic"]
+CustodyBinding = Literal["secret_service", "macos_keychain", "windows_credential_manager", "mounted_secret"]
+
+CATALOG = "catalog"
+"""The implementation of a legacy entry that serves a connector: its names are that connector's, once it is known."""
+
+
+@dataclass(frozen=True)
+class Executable:
+    """A program that is pinned by its bytes: `sha256` is 64 lower hex digits, `args` go to it as they stand."""
+
+    path: Path
+    sha256: str
+    args: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Permissions:
+    """The exact profiles and operations that an instance may use; nothing else."""
+
+    profiles: tuple[str, ...] = ()
+    operations: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Pins:
+    """What a legacy entry fixes of its provider. `private_protocol` is absent in the first format alone."""
+
+    adapter_id: str
+    protocol: str
+    private_protocol: str | None
+    executable: Executable
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One configured instance.
+
+    An unpinned one is served by the connector of its name; its revisions are empty until they are derived from what
+    the connector declares (`configuration/revisions.py`), and without `permissions` it may use all that is declared.
+    A pinned one states its revisions, and without `permissions` it may use nothing. A legacy entry whose connector is
+    not known has an empty `connector`: it is no instance, and can be selected by its alias only (CLI-209).
+    """
+
+    connector: str
+    instance: str
+    alias: str
+    instance_id: str
+    endpoint: str | None = None
+    profile: str | None = None
+    description: str = ""
+    startup: Startup = "on-demand"
+    restart: Literal["never"] = "never"
+    permissions: Permissions | None = None
+    pins: Pins | None = None
+    enabled: bool = True
+    configuration_revision: str = ""
+    credential_revision: str | None = None
+    listed: bool = True
+
+    @property
+    def name(self) -> str:
+        """The instance, as `<connector>/<instance>`."""
+        return f"{self.connector}/{self.instance}"
+
+
+@dataclass(frozen=True)
+class Consumer:
+    """A program that may be started with a credential: whose variables pass to it, and of which instances."""
+
+    name: str
+    executable: Executable
+    pass_env: tuple[str, ...] = ()
+    connections: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Custody:
+    """Where credentials are kept, where the configuration says so. `directory` is set for `mounted_secret` alone."""
+
+    binding: CustodyBinding
+    directory: Path | None = None
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """A configuration that was read to the letter. `custody` is None for the platform's own."""
+
+    format: Format
+    owner_uid: int
+    entries: tuple[Entry, ...] = ()
+    default_adapter: str | None = None
+    default_instance: str | None = None
+    secret_service_socket: Path | None = None
+    consumers: Mapping[str, Consumer] = field(default_factory=dict)
+    custody: Custody | None = None
+
+    def find(self, connector: str, instance: str) -> Entry | None:
+        """Return the instance of this name, None where there is none."""
+        return next(
+            (entry for entry in self.entries if (entry.connector, entry.instance) == (connector, instance)), None
+        )
+
+    def by_alias(self, alias: str) -> Entry | None:
+        """Return the entry of this alias, None where there is none."""
+        return next((entry for entry in self.entries if entry.alias == alias), None)
+
+    def beside(self, collected: Iterable[tuple[str, str]]) -> "Configuration":
+        """Return the configuration with the instances that only `collect.toml` has (decision 25)."""
+        known = {(entry.connector, entry.instance) for entry in self.entries}
+        more = [unpinned(*pair, listed=False) for pair in collected if pair not in known]
+        return replace(self, entries=(*self.entries, *more)) if more else self
+
+
+def unpinned(connector: str, instance: str, *, listed: bool = True) -> Entry:
+    """Return an instance of which nothing is said but its name (CLI-182)."""
+    name = f"{connector}.{instance}"
+    return Entry(connector, instance, name, name, listed=listed)

@@ -1,0 +1,155 @@
+"""A terminal that shows nothing of what is typed, and is left as it was found, whatever ends the typing."""
+
+import os
+import select
+import signal
+import termios
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Final, Self
+
+from headwater import clock, limits
+from headwater.cli.output import plain
+from headwater.cli.protected import unavailable
+from headwater.errors import HeadwaterError, refuse
+from headwater.secret import Secret
+
+_ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+_ERASE: Final = b"\x7f\x08"
+_ERASE_ALL: Final = 0x15
+_END_OF_INPUT: Final = 0x04
+_ENTER: Final = b"\r\n"
+
+
+class _Signals:
+    """Signals that would end the program, held back: each is noted, and makes `descriptor` readable.
+
+    Nothing is raised where a signal happens to come, so the terminal is restored whenever it comes.
+    """
+
+    def __init__(self) -> None:
+        self.descriptor, self._told = os.pipe()
+        self.number = 0
+
+    def note(self, number: int, frame: FrameType | None) -> None:
+        """Handle a signal."""
+        if not self.number:
+            self.number = number
+            os.write(self._told, b"!")
+
+    def close(self) -> None:
+        """Let go of the pipe."""
+        os.close(self.descriptor)
+        os.close(self._told)
+
+    @classmethod
+    @contextmanager
+    def held(cls) -> Iterator[Self]:
+        """Hold signals back; at the end, do what the first one that came would have done."""
+        signals = cls()
+        before = {number: signal.signal(number, signals.note) for number in _ENDING}
+        before[signal.SIGTSTP] = signal.signal(signal.SIGTSTP, signal.SIG_IGN)
+        try:
+            yield signals
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+            signals.close()
+            if signals.number not in (0, signal.SIGINT):
+                signal.signal(signals.number, signal.SIG_DFL)
+                os.kill(os.getpid(), signals.number)
+
+
+class Hidden:
+    """The controlling terminal while it is hidden: one value after the other, all within five minutes."""
+
+    def __init__(self, descriptor: int, signals: _Signals) -> None:
+        self._descriptor = descriptor
+        self._signals = signals
+        self._until = clock.monotonic() + limits.ENTRY_SECONDS
+        self._ahead = bytearray()
+
+    @classmethod
+    @contextmanager
+    def opened(cls) -> Iterator[Self]:
+        """Open the controlling terminal and hide what is typed there.
+
+        Raise `protected_entry_unavailable` where there is none, or this program does not stand in its foreground. A
+        signal that would end the program ends it after the terminal was restored; Ctrl-C is `interrupted`.
+        """
+        try:
+            descriptor = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
+        except OSError:
+            raise _none() from None
+        try:
+            if os.tcgetpgrp(descriptor) != os.getpgrp():
+                raise _none()
+            with _Signals.held() as signals, _unechoed(descriptor):
+                yield cls(descriptor, signals)
+        except (OSError, termios.error):
+            raise _none() from None
+        finally:
+            os.close(descriptor)
+
+    def ask(self, label: str) -> Secret:
+        """Return one line, without its end.
+
+        Raise `interrupted` for Ctrl-C and Ctrl-D, `timeout`, and `invalid_input` where it is too long.
+        """
+        os.write(self._descriptor, f"{plain(label)} (not shown): ".encode())
+        line = bytearray()
+        try:
+            while (byte := self._next()) not in _ENTER:
+                self._take(byte, line)
+            return Secret(bytes(line))
+        finally:
+            line[:] = bytes(len(line))
+            os.write(self._descriptor, b"\n")
+
+    def _take(self, byte: int, line: bytearray) -> None:
+        if byte in _ERASE:
+            _erase(line)
+        elif byte == _ERASE_ALL:
+            line.clear()
+        elif byte == _END_OF_INPUT:
+            raise refuse("interrupted", stage="protected_entry")
+        elif len(line) == limits.ENTRY_BYTES:
+            termios.tcflush(self._descriptor, termios.TCIFLUSH)
+            raise refuse("invalid_input", "What was typed is too long.", stage="protected_entry")
+        else:
+            line.append(byte)
+
+    def _next(self) -> int:
+        if not self._ahead:
+            left = self._until - clock.monotonic()
+            ready, _, _ = select.select([self._descriptor, self._signals.descriptor], [], [], max(0.0, left))
+            if not ready:
+                raise refuse("timeout", "The credential was not entered in time.", stage="protected_entry")
+            if not self._signals.number:
+                self._ahead += os.read(self._descriptor, limits.KIB)
+            if not self._ahead:
+                raise refuse("interrupted", stage="protected_entry")
+        return self._ahead.pop(0)
+
+
+def _erase(line: bytearray) -> None:
+    """Take the last character away, all bytes of it."""
+    while line and line.pop() & 0xC0 == 0x80:
+        pass
+
+
+def _none() -> HeadwaterError:
+    return unavailable("There is no terminal here to type a credential at.")
+
+
+@contextmanager
+def _unechoed(descriptor: int) -> Iterator[None]:
+    """Hide what is typed, byte by byte: a whole line at once would be cut at what the terminal can hold."""
+    before = termios.tcgetattr(descriptor)
+    changed = [*before[:3], before[3] & ~(termios.ECHO | termios.ECHONL | termios.ICANON), *before[4:]]
+    try:
+        termios.tcsetattr(descriptor, termios.TCSAFLUSH, changed)
+        yield
+    finally:
+        termios.tcsetattr(descriptor, termios.TCSAFLUSH, before)

@@ -1,0 +1,176 @@
+"""The one HTTP client for providers: one request, one answer, and everything about it bounded.
+
+Certificates are checked. No redirect is followed and nothing is sent twice. No proxy, netrc or other setting of the
+surroundings has a say. The address is checked after the name was resolved and is the one that is connected to, so that
+a name cannot stand for a public address first and a private one then (INT-453, INT-493).
+"""
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+import httpx2
+
+from headwater import clock, limits
+from headwater.connect.failures import FailureCode
+from headwater.errors import refuse
+from headwater.outbound.waiting import retry_after
+
+_HEADERS: Final = {"user-agent": "headwater", "accept": "application/json", "accept-encoding": "identity"}
+_NAT64: Final = IPv6Network("64:ff9b::/96")
+
+
+@dataclass(frozen=True)
+class Reach:
+    """Where the requests of one instance may go.
+
+    `hosts` are the declared ones; None allows every public host. With `private`, which only the instance's owner
+    says, addresses of this machine and its networks are reached as well, and those of this machine without TLS.
+    With `ca_file` its certificates are trusted, and no others.
+    """
+
+    hosts: frozenset[str] | None = None
+    private: bool = False
+    ca_file: Path | None = None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a provider answered: what it says is foreign, and may hold secrets."""
+
+    status: int
+    body: bytes = field(repr=False)
+    retry_after: int | None = None
+
+
+class Unanswered(Exception):
+    """No whole answer came. With `sent`, the provider may have acted on the request all the same."""
+
+    def __init__(self, code: FailureCode, *, sent: bool) -> None:
+        super().__init__(code)
+        self.code: FailureCode = code
+        self.sent = sent
+
+
+class _Unconnected(Unanswered):
+    """No connection, so that another address of the same name may be tried."""
+
+
+class Client:
+    """Sends requests for one instance."""
+
+    def __init__(self, reach: Reach) -> None:
+        self._reach = reach
+
+    async def get(self, url: str, headers: Mapping[str, str] | None = None) -> Answer:
+        """Read."""
+        return await self._request("GET", url, headers or {}, None)
+
+    async def post(self, url: str, form: Mapping[str, str], headers: Mapping[str, str] | None = None) -> Answer:
+        """Send a form, once."""
+        return await self._request("POST", url, headers or {}, form)
+
+    async def _request(self, verb: str, url: str, headers: Mapping[str, str], form: Mapping[str, str] | None) -> Answer:
+        try:
+            async with asyncio.timeout(limits.OUTBOUND_SECONDS):
+                addresses = await self._checked_addresses(url)
+                for address in addresses[:-1]:
+                    with suppress(_Unconnected):
+                        return await self._exchange(verb, url, address, headers, form)
+                return await self._exchange(verb, url, addresses[-1], headers, form)
+        except TimeoutError:
+            raise Unanswered("provider_timeout", sent=True) from None
+
+    async def _checked_addresses(self, url: str) -> list[str]:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        if parts.scheme not in ("https", "http") or not host or (self._reach.hosts and host not in self._reach.hosts):
+            raise Unanswered("provider_protocol_error", sent=False)
+        tls = parts.scheme == "https"
+        addresses = await _resolved(host, parts.port or (443 if tls else 80))
+        if not all(_may_reach(address, self._reach, tls=tls) for address in addresses):
+            raise Unanswered("provider_protocol_error", sent=False)
+        return addresses[: limits.OUTBOUND_ADDRESSES]
+
+    async def _exchange(
+        self, verb: str, url: str, address: str, headers: Mapping[str, str], form: Mapping[str, str] | None
+    ) -> Answer:
+        named = httpx2.URL(url)
+        timeout = httpx2.Timeout(limits.OUTBOUND_SECONDS, connect=limits.OUTBOUND_CONNECT_SECONDS)
+        try:
+            async with httpx2.AsyncClient(verify=self._trusted, trust_env=False, timeout=timeout) as client:
+                request = client.build_request(
+                    verb,
+                    named.copy_with(host=address),
+                    headers={**_HEADERS, **headers, "host": named.netloc.decode("ascii")},
+                    data=form,
+                    extensions={"sni_hostname": named.host},
+                )
+                return await _answer(client, request)
+        except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
+            slow = isinstance(error, httpx2.ConnectTimeout)
+            raise _Unconnected("provider_timeout" if slow else "provider_unavailable", sent=False) from None
+        except httpx2.TimeoutException:
+            raise Unanswered("provider_timeout", sent=True) from None
+        except httpx2.RemoteProtocolError:
+            raise Unanswered("provider_protocol_error", sent=True) from None
+        except httpx2.TransportError:
+            raise Unanswered("provider_unavailable", sent=True) from None
+
+    @cached_property
+    def _trusted(self) -> ssl.SSLContext:
+        try:
+            return ssl.create_default_context(cafile=self._reach.ca_file)
+        except OSError:
+            raise refuse("invalid_configuration", "The instance's file of certificates cannot be used.") from None
+
+
+async def _answer(client: httpx2.AsyncClient, request: httpx2.Request) -> Answer:
+    response = await client.send(request, stream=True, follow_redirects=False)
+    try:
+        if response.headers.get("content-encoding", "identity") != "identity":
+            raise Unanswered("provider_protocol_error", sent=True)
+        body = bytearray()
+        async for part in response.aiter_raw():
+            body += part
+            if len(body) > limits.OUTBOUND_ANSWER_BYTES:
+                raise Unanswered("provider_protocol_error", sent=True)
+        wait = retry_after(response.headers.get_list("retry-after"), clock.now())
+        return Answer(response.status_code, bytes(body), wait)
+    finally:
+        await response.aclose()
+
+
+async def _resolved(host: str, port: int) -> list[str]:
+    try:
+        async with asyncio.timeout(limits.OUTBOUND_CONNECT_SECONDS):
+            found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except TimeoutError:
+        raise Unanswered("provider_timeout", sent=False) from None
+    except (OSError, UnicodeError):
+        raise Unanswered("provider_unavailable", sent=False) from None
+    return [str(address[0]) for *_, address in found]
+
+
+def _may_reach(address: str, reach: Reach, *, tls: bool) -> bool:
+    """Whether an address may be connected to: a public one over TLS, or what the owner of the instance allows."""
+    ip = _behind(ip_address(address.partition("%")[0]))
+    if ip.is_multicast or ip.is_unspecified:
+        return False
+    return tls if ip.is_global else reach.private and (tls or ip.is_loopback)
+
+
+def _behind(ip: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
+    """Return the IPv4 address that an IPv6 one only wraps."""
+    if isinstance(ip, IPv4Address):
+        return ip
+    translated = IPv4Address(int(ip) & 0xFFFFFFFF) if ip in _NAT64 else None
+    return ip.ipv4_mapped or ip.sixtofour or translated or ip

@@ -121,7 +121,9 @@ def store(descriptor: int, fault: dict[str, Any], steps: str) -> None:
 
     disk = Disk(**fault)
     serve(descriptor)
-    Path(steps).write_text(str(disk.seen))
+    told = Path(steps).with_suffix(f".{os.getpid()}")
+    told.write_text(str(disk.seen))
+    told.replace(steps)  # whole at any time: a store may outlive its host, and the host's end is told by then
 
 
 def serve() -> None:

@@ -143,6 +143,14 @@ def test_a_question_with_nobody_left_to_answer_ends_the_run(written: Any) -> Non
     assert transcript.exit_status == 1
 
 
+def test_a_test_answers_question_by_question(written: Any) -> None:
+    """The first answer is taken, and a second question is declined: there is none for it."""
+    transcript = collect(written(ASKS + "    s.run.ask('otp', 'Once more?')\n"), answers=[ANSWER["data"]])
+    kinds = ["RECORD", "INTERACTION", "RECORD", "STATE", "INTERACTION", "DONE"]
+    assert [message["type"] for message in transcript.messages if message["type"] in kinds] == kinds
+    assert transcript.done["error"]["message"] == "The owner's answer was: cancelled."
+
+
 @pytest.mark.clause("CP-707")
 def test_a_host_that_never_answers_is_not_waited_for_without_end(written: Any, launched: Any) -> None:
     """It owes an answer when the time is over; the connector gives it a while longer, and fails."""

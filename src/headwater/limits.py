@@ -126,6 +126,15 @@ DESCRIPTION_CHARACTERS: Final = 2_000
 AUTH_METHODS: Final = 64  # an integration
 AUTH_FIELDS: Final = 16  # a method (facts-cli 3.2)
 AUTH_FIELD_CHARACTERS: Final = 8_192  # what is entered in one field
+TOKEN_CHARACTERS: Final = 16_384
+ACCOUNT_CHARACTERS: Final = 1_024
+URL_CHARACTERS: Final = 4_096
+SCOPES: Final = 256  # of one credential
+METADATA_BYTES: Final = 4 * KIB
+UPSTREAM_BYTES: Final = 2 * KIB  # what a challenge keeps of the provider's; the whole state is 4 KiB (INT-228)
+HOOK_SECONDS: Final = 30.0  # one call of a hook, from its line to its answer
+HOOK_START_SECONDS: Final = 10.0  # until an integration's process says which hooks it has
+HOOK_REQUESTS: Final = 100  # that one call may have the host send
 EVIDENCE_LIFETIME_MAX_MS: Final = 300_000
 
 # Custody: one version, one call to a keyring, how long a sealed file's lock is waited for, and how large such a file is.
@@ -140,14 +149,11 @@ KEY_FILE_BYTES: Final = 4 * KIB
 ACQUISITION_SECONDS: Final = 300
 CONNECTION_TURN_SECONDS: Final = 60.0
 CONNECTIONS_PER_INSTANCE: Final = 1_000
-EVIDENCE_MAX_MS: Final = 300_000
-CREDENTIAL_BYTES: Final = 64 * KIB
 CREDENTIAL_VERSIONS: Final = 8
 CREDENTIAL_RETENTION_SECONDS: Final = 24 * 3600
 CONNECTION_PAGE_DEFAULT: Final = 100
 CONNECTION_PAGE_MAX: Final = 500
 CONNECTION_CURSOR_SECONDS: Final = 300
-CUSTODY_SECONDS: Final = 10.0
 VALIDATION_SECONDS: Final = 30.0
 VALIDATION_ATTEMPTS: Final = 3
 VALIDATION_PAUSES_SECONDS: Final = (0.2, 1.0)
@@ -165,7 +171,24 @@ RETRY_AFTER_SECONDS: Final = 24 * 3600
 ENTRY_BYTES: Final = 64 * KIB
 ENTRY_SECONDS: Final = 300.0
 TOKEN_BYTES: Final = 8 * KIB
-ACCOUNT_CHARACTERS: Final = 256
+SHOWN_CHARACTERS: Final = 2_048
+# Consent in a browser: in all, the head of a request to the loopback address, its silence, and requests at once.
+CONSENT_SECONDS: Final = 240.0
+LOOPBACK_HEAD_BYTES: Final = 64 * KIB
+LOOPBACK_IDLE_SECONDS: Final = 2.0
+LOOPBACK_CONNECTIONS: Final = 64
+# Consent on another device: how often it is asked for, and how much less often where that is too often.
+DEVICE_INTERVAL_SECONDS: Final = 5
+DEVICE_SLOWER_SECONDS: Final = 5
+# Tokens: what one may live, one of a client itself where nothing is said, and how old an ID token may be.
+TOKEN_LIFETIME_SECONDS: Final = 10 * 366 * 24 * 3600
+CLIENT_TOKEN_SECONDS: Final = 24 * 3600
+ID_TOKEN_SECONDS: Final = 300
+# An unfinished sign-in: how long, how large, wrong answers, and challenges one after the other.
+AUTH_STATE_SECONDS: Final = 600
+AUTH_STATE_BYTES: Final = 4 * KIB
+AUTH_STATE_ANSWERS: Final = 5
+SIGN_IN_CHALLENGES: Final = 5
 
 # The configuration: what it may hold, and how long its names are.
 PATH_BYTES: Final = 4 * KIB
@@ -180,3 +203,8 @@ PERMITTED_PROFILES: Final = 64
 PERMITTED_OPERATIONS: Final = 256
 ARGUMENTS: Final = 256
 ARGUMENT_BYTES: Final = 4 * KIB
+
+# Notes of what went wrong inside: how many are kept, and what one holds of an exception.
+CRASH_NOTES: Final = 20
+CRASH_EXCEPTIONS: Final = 8
+CRASH_FRAMES: Final = 50

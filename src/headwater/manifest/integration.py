@@ -2,8 +2,8 @@
 
 It is read without I/O, and every reason to refuse it is told at once, each with its place (INT-107, INT-108). Beside
 the contract's members it knows a few of this project: how a credential is sent and probed where no code does it
-(`scheme`, `header`, `prefix`, `identity`, `oauth` and `evidenceLifetimeMs` of a method), and the `hosts` that its code
-may reach.
+(`scheme`, `header`, `prefix`, `identity`, `oauth` and `evidenceLifetimeMs` of a method), the `hosts` that its code may
+reach, and whether that is through the host's HTTP client or, for other protocols, over a `network` of its own.
 """
 
 import re
@@ -20,6 +20,7 @@ from headwater.manifest.faults import Fault, Reader, refusal
 
 RETRY_SAFETY: Final = ("idempotent", "lookup", "manual_reconciliation")
 SIGNATURES: Final = ("hmac_sha256",)
+NETWORKS: Final = ("host", "own")
 ACTIONS: Final = ("refresh", "configure", "disconnect")
 _CONCURRENCY: Final = 4
 _CONCURRENCY_CEILING: Final = 10
@@ -33,7 +34,7 @@ _SEMVER: Final = re.compile(
 _HOST: Final = re.compile(r"(?=.{1,253}\Z)[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)+")
 _MEMBERS: Final = frozenset(
     {"key", "version", "provider", "displayName", "description", "capabilities", "fulfillment"}
-    | {"auth", "catalog", "actions", "sync", "webhooks", "hosts"}
+    | {"auth", "catalog", "actions", "sync", "webhooks", "hosts", "network"}
 )
 
 
@@ -55,6 +56,7 @@ class Integration:
     retry_safety: str | None = None
     signature: str | None = None
     hosts: tuple[str, ...] = ()
+    network: str = "host"
     warnings: tuple[str, ...] = ()
 
     @property
@@ -104,6 +106,7 @@ def _integration(reader: Reader, root: dict[str, Any], known: Vocabulary) -> Int
         retry_safety=_choice_of(reader, root, "ticket_fulfillment" in capabilities, "fulfillment"),
         signature=_choice_of(reader, root, "webhooks" in capabilities, "webhooks"),
         hosts=_hosts(reader, root),
+        network=reader.choice(root, "network", NETWORKS) or "host",
         warnings=warnings,
     )
 

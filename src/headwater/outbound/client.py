@@ -11,20 +11,21 @@ import ssl
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cached_property
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from pathlib import Path
-from typing import Final
-from urllib.parse import urlsplit
+from typing import Any, Final
 
 import httpx2
 
 from headwater import clock, limits
 from headwater.connect.failures import FailureCode
 from headwater.errors import refuse
-from headwater.outbound.waiting import retry_after
+from headwater.outbound.waiting import http_date, retry_after
 
 _HEADERS: Final = {"user-agent": "headwater", "accept": "application/json", "accept-encoding": "identity"}
+Body = Mapping[str, str] | bytes | None
 _NAT64: Final = IPv6Network("64:ff9b::/96")
 
 
@@ -44,11 +45,12 @@ class Reach:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a provider answered: what it says is foreign, and may hold secrets."""
+    """What a provider answered: what it says is foreign, and may hold secrets. `date` is the time by its clock."""
 
     status: int
     body: bytes = field(repr=False)
     retry_after: int | None = None
+    date: datetime | None = None
 
 
 class Unanswered(Exception):
@@ -78,31 +80,36 @@ class Client:
         """Send a form, once."""
         return await self._request("POST", url, headers or {}, form)
 
-    async def _request(self, verb: str, url: str, headers: Mapping[str, str], form: Mapping[str, str] | None) -> Answer:
+    async def send(self, verb: str, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
+        """Send a request as it stands, once."""
+        return await self._request(verb, url, headers, body)
+
+    async def _request(self, verb: str, url: str, headers: Mapping[str, str], body: Body) -> Answer:
         try:
             async with asyncio.timeout(limits.OUTBOUND_SECONDS):
                 addresses = await self._checked_addresses(url)
                 for address in addresses[:-1]:
                     with suppress(_Unconnected):
-                        return await self._exchange(verb, url, address, headers, form)
-                return await self._exchange(verb, url, addresses[-1], headers, form)
+                        return await self._exchange(verb, url, address, headers, body)
+                return await self._exchange(verb, url, addresses[-1], headers, body)
         except TimeoutError:
             raise Unanswered("provider_timeout", sent=True) from None
 
     async def _checked_addresses(self, url: str) -> list[str]:
-        parts = urlsplit(url)
-        host = parts.hostname or ""
-        if parts.scheme not in ("https", "http") or not host or (self._reach.hosts and host not in self._reach.hosts):
+        try:
+            named = httpx2.URL(url)
+        except (httpx2.InvalidURL, ValueError):
+            raise Unanswered("provider_protocol_error", sent=False) from None
+        allowed = self._reach.hosts is None or named.host in self._reach.hosts
+        if named.scheme not in ("https", "http") or not named.host or not allowed:
             raise Unanswered("provider_protocol_error", sent=False)
-        tls = parts.scheme == "https"
-        addresses = await _resolved(host, parts.port or (443 if tls else 80))
+        tls = named.scheme == "https"
+        addresses = await _resolved(named.host, named.port or (443 if tls else 80))
         if not all(_may_reach(address, self._reach, tls=tls) for address in addresses):
             raise Unanswered("provider_protocol_error", sent=False)
         return addresses[: limits.OUTBOUND_ADDRESSES]
 
-    async def _exchange(
-        self, verb: str, url: str, address: str, headers: Mapping[str, str], form: Mapping[str, str] | None
-    ) -> Answer:
+    async def _exchange(self, verb: str, url: str, address: str, headers: Mapping[str, str], body: Body) -> Answer:
         named = httpx2.URL(url)
         timeout = httpx2.Timeout(limits.OUTBOUND_SECONDS, connect=limits.OUTBOUND_CONNECT_SECONDS)
         try:
@@ -110,14 +117,16 @@ class Client:
                 request = client.build_request(
                     verb,
                     named.copy_with(host=address),
-                    headers={**_HEADERS, **headers, "host": named.netloc.decode("ascii")},
-                    data=form,
+                    headers={**_HEADERS, **_lowered(headers), "host": named.netloc.decode("ascii")},
+                    **_content(body),
                     extensions={"sni_hostname": named.host},
                 )
                 return await _answer(client, request)
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             slow = isinstance(error, httpx2.ConnectTimeout)
             raise _Unconnected("provider_timeout" if slow else "provider_unavailable", sent=False) from None
+        except httpx2.LocalProtocolError:
+            raise Unanswered("provider_protocol_error", sent=False) from None
         except httpx2.TimeoutException:
             raise Unanswered("provider_timeout", sent=True) from None
         except httpx2.RemoteProtocolError:
@@ -133,6 +142,15 @@ class Client:
             raise refuse("invalid_configuration", "The instance's file of certificates cannot be used.") from None
 
 
+def _lowered(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name.lower(): value for name, value in headers.items()}
+
+
+def _content(body: Body) -> dict[str, Any]:
+    """Return how httpx2 names a body: `data` is a form, `content` bytes as they are."""
+    return {"content": body or None} if isinstance(body, bytes) else {"data": body}
+
+
 async def _answer(client: httpx2.AsyncClient, request: httpx2.Request) -> Answer:
     response = await client.send(request, stream=True, follow_redirects=False)
     try:
@@ -144,7 +162,7 @@ async def _answer(client: httpx2.AsyncClient, request: httpx2.Request) -> Answer
             if len(body) > limits.OUTBOUND_ANSWER_BYTES:
                 raise Unanswered("provider_protocol_error", sent=True)
         wait = retry_after(response.headers.get_list("retry-after"), clock.now())
-        return Answer(response.status_code, bytes(body), wait)
+        return Answer(response.status_code, bytes(body), wait, http_date(response.headers.get("date", "")))
     finally:
         await response.aclose()
 

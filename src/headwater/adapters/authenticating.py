@@ -1,0 +1,130 @@
+"""Signing in by an integration's hooks: fills the port that the declared schemes fill without code."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlsplit
+
+from headwater import clock, limits
+from headwater.adapters.hosting import Adapter, Call, Count
+from headwater.connect.envelope import Account, Credential, Envelope
+from headwater.connect.failures import AuthFailure
+from headwater.connect.foreign import received_account, received_challenge, received_envelope
+from headwater.connect.ports import Challenge, Probed
+from headwater.manifest.auth import Method
+from headwater.outbound.client import Answer, Client, Unanswered
+from headwater.secret import Secret
+
+
+@dataclass(frozen=True)
+class Acting:
+    """For whom a hook works, and with which application. `settings` is the operator's, and protected (INT-470)."""
+
+    owner: str
+    acting_user: str
+    team: str
+    provider: str
+    endpoint: str = ""
+    settings: Mapping[str, Any] | None = None
+
+
+class Hooked:
+    """Fills `Authenticator` by the hooks of one running integration, for one instance."""
+
+    def __init__(self, adapter: Adapter, client: Client, acting: Acting, count: Count) -> None:
+        self._adapter, self._client, self._acting, self._count = adapter, client, acting, count
+
+    async def start(
+        self, method: Method, fields: Mapping[str, Secret], redirect_uri: str | None = None
+    ) -> Challenge | Envelope:
+        """See `Authenticator.start`."""
+        entered = {name: value.text() for name, value in fields.items()}
+        told = await self._call("start_auth", {"method": method.key, "fields": entered}, None)
+        return await self._went_on(told)
+
+    async def complete(
+        self, method: Method, fields: Mapping[str, Secret], challenge: Challenge, answer: Mapping[str, Secret]
+    ) -> Challenge | Envelope | None:
+        """See `Authenticator.complete`."""
+        given = {name: value.text() for name, value in answer.items()}
+        asked = {"method": method.key, "state": dict(challenge.upstream), "answer": given}
+        told = await self._call("complete_auth", asked, None)
+        return None if told == {"kind": "value", "value": None} else await self._went_on(told)
+
+    async def refresh(self, method: Method, credential: Credential) -> Envelope:
+        """See `Authenticator.refresh`."""
+        if "refresh_credential" not in self._adapter.hooks:
+            raise AuthFailure("credential_invalid")
+        written = _written(credential.envelope)
+        told = await self._call("refresh_credential", {"envelope": written}, credential.envelope)
+        return received_envelope(_of_kind(told, "envelope"))
+
+    async def probe(self, method: Method, credential: Credential) -> Probed:
+        """See `Authenticator.probe`."""
+        envelope = credential.envelope
+        return Probed(await self._account(envelope), envelope.scopes)
+
+    async def disconnect(self, method: Method, credential: Credential) -> bool:
+        """See `Authenticator.disconnect`."""
+        if "disconnect" not in self._adapter.hooks:
+            return False
+        await self._call("disconnect", {}, credential.envelope)
+        return True
+
+    async def _went_on(self, told: Any) -> Challenge | Envelope:
+        """Return the challenge, or the envelope with the account that it belongs to."""
+        if isinstance(told, dict) and told.get("kind") == "challenge":
+            return received_challenge(told.get("value"))
+        envelope = received_envelope(_of_kind(told, "envelope"))
+        return replace(envelope, account=await self._account(envelope))
+
+    async def _account(self, envelope: Envelope) -> Account:
+        return received_account(_of_kind(await self._call("get_account", {}, envelope), "account"))
+
+    async def _call(self, hook: str, arguments: Mapping[str, Any], envelope: Envelope | None) -> Any:
+        if hook not in self._adapter.hooks:
+            raise AuthFailure("provider_protocol_error")
+        acting = self._acting
+        context = {
+            "owner": acting.owner,
+            "acting_user": acting.acting_user,
+            "team": acting.team,
+            "provider": {
+                "name": acting.provider,
+                "endpoint": acting.endpoint,
+                "settings": dict(acting.settings or {}),
+            },
+            "credential": None if envelope is None else _written(envelope),
+            "deadline": clock.text(clock.now() + timedelta(seconds=limits.HOOK_SECONDS)),
+        }
+        return await self._adapter.call(Call(hook, arguments, context, self._send, self._count))
+
+    async def _send(self, verb: str, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
+        if url.startswith("/"):
+            url = self._acting.endpoint.rstrip("/") + url
+        if urlsplit(url).scheme not in ("https", "http"):
+            raise Unanswered("provider_protocol_error", sent=False)
+        return await self._client.send(verb, url, headers, body)
+
+
+def _written(envelope: Envelope) -> dict[str, Any]:
+    """Return an envelope as a hook reads it."""
+    account = envelope.account
+    renewal, expires_at = envelope.refresh_token, envelope.expires_at
+    return {
+        "access_token": envelope.access_token.text(),
+        "token_type": envelope.token_type,
+        "expires_at": None if expires_at is None else clock.text(expires_at),
+        "refresh_token": None if renewal is None else renewal.text(),
+        "scopes": None if envelope.scopes is None else list(envelope.scopes),
+        "account": None if account is None else {"id": account.id, "kind": account.kind, "display": account.display},
+        "metadata": dict(envelope.metadata),
+    }
+
+
+def _of_kind(told: Any, kind: str) -> Any:
+    """Return what a hook gave where it is of the type that it has to be."""
+    if not isinstance(told, dict) or told.get("kind") != kind:
+        raise AuthFailure("provider_protocol_error")
+    return told.get("value")

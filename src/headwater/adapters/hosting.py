@@ -1,0 +1,170 @@
+"""An integration's code in a process of its own, confined like a connector: one call, one answer, within a deadline.
+
+The process has no network unless its manifest asks for one of its own; the host sends its requests, to the hosts that
+the manifest names (INT-493). Secrets reach it through its pipe and in no other way, and those of one call only.
+"""
+
+import asyncio
+import json
+import sys
+import tempfile
+from base64 import b64decode, b64encode
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, get_args
+
+from headwater import limits
+from headwater.connect.failures import AuthFailure, FailureCode
+from headwater.errors import refuse
+from headwater.manifest.integration import Integration
+from headwater.outbound.client import Answer, Unanswered
+from headwater.process.child import Child
+from headwater.process.launch import Launch
+from headwater.wire.framing import LineTooLong
+
+Send = Callable[[str, str, Mapping[str, str], bytes], Awaitable[Answer]]
+"""Sends a method, an address, headers and a body to a provider; raises `Unanswered`."""
+Count = Callable[[], Awaitable[None]]
+"""Counts one more attempt, or raises `AuthFailure`."""
+
+_CODES: Final = frozenset(get_args(FailureCode))
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call: the hook, its arguments, what it is told of the host, and what the host does for it meanwhile."""
+
+    hook: str
+    arguments: Mapping[str, Any]
+    context: Mapping[str, Any]
+    send: Send
+    count: Count
+
+
+class Adapter:
+    """A running integration. Calls wait for one another."""
+
+    def __init__(self, child: Child) -> None:
+        self._child = child
+        self._lines: list[bytes] = []
+        self._turn = asyncio.Lock()
+        self.hooks: Sequence[str] = ()
+        self.misshapen: Sequence[str] = ()
+
+    async def greet(self) -> None:
+        """Hear which hooks it has, or raise `connector_unavailable`."""
+        try:
+            async with asyncio.timeout(limits.HOOK_START_SECONDS):
+                told = await self._line()
+            self.hooks, self.misshapen = told["hooks"], told["misshapen"]
+        except (TimeoutError, AuthFailure, KeyError):
+            raise refuse("connector_unavailable", "The integration's code could not be started.") from None
+
+    async def call(self, call: Call) -> Any:
+        """Run a hook once and return what it gave. Raise `AuthFailure`; one that passes its deadline is ended."""
+        async with self._turn:
+            try:
+                async with asyncio.timeout(limits.HOOK_SECONDS):
+                    return await self._answer(call)
+            except TimeoutError:
+                await self._child.stop()
+                raise AuthFailure("provider_timeout") from None
+
+    @property
+    def log(self) -> str:
+        """The end of what it wrote to its log."""
+        return self._child.stderr_tail
+
+    async def stop(self) -> None:
+        """End the process."""
+        await self._child.stop()
+
+    async def _answer(self, call: Call) -> Any:
+        asked = {"hook": call.hook, "arguments": call.arguments, "context": call.context}
+        await self._send(asked)
+        for _ in range(limits.HOOK_REQUESTS):
+            told = await self._line()
+            if "http" in told:
+                await self._send(await _sent(call.send, told["http"]))
+            elif "throttle" in told:
+                await self._send(await _counted(call.count))
+            elif "failure" in told:
+                raise _failure(told)
+            else:
+                return told.get("result")
+        raise AuthFailure("provider_protocol_error")
+
+    async def _send(self, message: Mapping[str, Any]) -> None:
+        await self._child.send(json.dumps(message).encode() + b"\n")
+
+    async def _line(self) -> Mapping[str, Any]:
+        """Return the next line; one that is none of ours, or none at all, is the integration's fault."""
+        try:
+            while not self._lines:
+                read = await self._child.read(limits.HOOK_SECONDS)
+                self._lines = list(read.lines)
+                if read.ended and not self._lines:
+                    raise AuthFailure("provider_protocol_error")
+            told = json.loads(self._lines.pop(0))
+        except (ValueError, RecursionError, LineTooLong):
+            raise AuthFailure("provider_protocol_error") from None
+        if not isinstance(told, dict):
+            raise AuthFailure("provider_protocol_error")
+        return told
+
+
+@asynccontextmanager
+async def running(folder: Path, integration: Integration, hidden: Sequence[Path]) -> AsyncIterator[Adapter]:
+    """Start the integration of a folder for a while. `hidden` is what no foreign code may see."""
+    with tempfile.TemporaryDirectory(prefix="headwater-adapter-", ignore_cleanup_errors=True) as scratch:
+        bindings: dict[str, dict[str, Any]] = {"network": {}} if integration.network == "own" else {}
+        command = [sys.executable, "-m", "headwater.sdk.adapter", str(folder)]
+        adapter = Adapter(await Launch(command, folder, Path(scratch), bindings, hidden, {})())
+        try:
+            await adapter.greet()
+            yield adapter
+        finally:
+            await adapter.stop()
+
+
+async def _sent(send: Send, asked: object) -> Mapping[str, Any]:
+    """Send what a hook asks to be sent, and tell what came of it."""
+    try:
+        verb, url, headers, body = _request(asked)
+        answer = await send(verb, url, headers, body)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return {"failure": "provider_protocol_error"}
+    except Unanswered as error:
+        lost = error.sent and asked_to_write(asked)
+        return {"failure": "exchange_unknown" if lost else error.code}
+    return {"status": answer.status, "body": b64encode(answer.body).decode(), "retry_after": answer.retry_after}
+
+
+def asked_to_write(asked: Any) -> bool:
+    """Whether a request may change something at the provider."""
+    return asked["method"] not in ("GET", "HEAD")
+
+
+def _request(asked: Any) -> tuple[str, str, dict[str, str], bytes]:
+    headers = {str(name): str(value) for name, value in asked["headers"].items()}
+    return str(asked["method"]), str(asked["url"]), headers, b64decode(asked["body"])
+
+
+async def _counted(count: Count) -> Mapping[str, Any]:
+    try:
+        await count()
+    except AuthFailure as failure:
+        return {"failure": failure.code, "retry_after": failure.retry_after}
+    return {}
+
+
+def _failure(told: Mapping[str, Any]) -> AuthFailure:
+    """Return the failure that a hook told; a code that it may not use is a fault of its own (INT-283)."""
+    code, wait, fields = told["failure"], told.get("retry_after"), told.get("fields") or {}
+    if code not in _CODES or not isinstance(fields, dict):
+        return AuthFailure("provider_protocol_error")
+    seconds = min(max(wait, 0), limits.RETRY_AFTER_SECONDS) if type(wait) is int else None
+    said = {str(name): str(text)[: limits.LABEL_CHARACTERS] for name, text in fields.items()}
+    return AuthFailure(code, retry_after=seconds, fields=said)

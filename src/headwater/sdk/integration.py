@@ -1,0 +1,153 @@
+"""What the author of an integration imports: the hooks, and the values that they take and return (spec/004).
+
+    from headwater.sdk.integration import Account, Context, Envelope, Integration
+
+    class Acme(Integration):
+        def start_auth(self, ctx, method, fields):
+            answer = ctx.http.request("POST", "/login", json={"user": fields["user"], "password": fields["password"]})
+            return Envelope(access_token=answer.json()["token"])
+
+        def get_account(self, ctx):
+            answer = ctx.http.request("GET", "/me", headers={"Authorization": f"Bearer {ctx.credential.access_token}"})
+            return Account(id=answer.json()["id"], kind="acme.user")
+
+Each hook is one attempt with a deadline. It stores nothing, waits for nothing and never repeats itself: the host does.
+A hook may be a plain function or a coroutine. What it prints goes to a log, and never to a protocol.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+from headwater.sdk.context import Context
+from headwater.sdk.refusals import Refused
+
+__all__ = ["Account", "Challenge", "Context", "Envelope", "Field", "Integration", "Page", "Refused"]
+
+
+@dataclass(frozen=True)
+class Account:
+    """Whose credential it is. `id` is the provider's own and never changes; `display` may."""
+
+    id: str
+    kind: str
+    display: str = ""
+
+
+@dataclass(frozen=True, repr=False)
+class Envelope:
+    """A credential that a completed sign-in gave. `expires_at` is aware; `metadata` is safe to show to anybody."""
+
+    access_token: str
+    token_type: str = ""
+    expires_at: datetime | None = None
+    refresh_token: str | None = None
+    scopes: Sequence[str] | None = None
+    account: Account | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Field:
+    """Something that a challenge asks for. Its type is one of those of a manifest's fields."""
+
+    name: str
+    label: str
+    type: str = "text"
+
+
+@dataclass(frozen=True)
+class Challenge:
+    """A sign-in that is not complete. `upstream` is what the provider needs back; nobody is shown it.
+
+    `code`: the person enters `fields`, and `target` says, masked, where a code went. `redirect`: they open `url`.
+    `device`: they open `url` and type `user_code`; the host asks again every `interval_seconds`.
+    """
+
+    kind: Literal["code", "redirect", "device"]
+    fields: Sequence[Field] = ()
+    target: str = ""
+    url: str = ""
+    user_code: str = ""
+    interval_seconds: int = 5
+    expires_at: datetime | None = None
+    upstream: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Page:
+    """One page of a list. `next` finds the next one; `complete` says that with this page everything was told."""
+
+    items: Sequence[Mapping[str, Any]]
+    next: str | None = None
+    complete: bool = False
+
+
+class Integration:
+    """The hooks. Override those of the capabilities that the manifest declares, and no others.
+
+    A hook that cannot do what it was asked raises `Refused` with a code of the closed list.
+    """
+
+    def start_auth(self, ctx: Context, method: str, fields: Mapping[str, str]) -> Challenge | Envelope | Any:
+        """Begin a sign-in by one of the manifest's methods, with checked fields."""
+        raise NotImplementedError
+
+    def complete_auth(
+        self, ctx: Context, method: str, state: Mapping[str, Any], answer: Mapping[str, str]
+    ) -> Challenge | Envelope | Any:
+        """Go on behind a challenge. `state` is its `upstream`. None where a device's owner has not consented yet."""
+        raise NotImplementedError
+
+    def refresh_credential(self, ctx: Context, envelope: Envelope) -> Envelope | Any:
+        """Exchange a credential for a newer one; tell `credential_invalid` from what passes."""
+        raise NotImplementedError
+
+    def get_account(self, ctx: Context) -> Account | Any:
+        """Say whose `ctx.credential` is."""
+        raise NotImplementedError
+
+    def list_groups(self, ctx: Context, cursor: str | None) -> Page | Any:
+        """Return one page of organizers, venues and teams."""
+        raise NotImplementedError
+
+    def list_events(self, ctx: Context, cursor: str | None) -> Page | Any:
+        """Return one page of events."""
+        raise NotImplementedError
+
+    def list_ticket_inventory(self, ctx: Context, cursor: str | None) -> Page | Any:
+        """Return one page of ticket types with their prices and what is left."""
+        raise NotImplementedError
+
+    def configure(self, ctx: Context, values: Mapping[str, Any]) -> Mapping[str, Any] | Any:
+        """Check settings, then apply them all or none; return those that hold now."""
+        raise NotImplementedError
+
+    def quote(self, ctx: Context, order: Mapping[str, Any]) -> Mapping[str, Any] | Any:
+        """Return a price for an order, and how long it holds."""
+        raise NotImplementedError
+
+    def fulfill(self, ctx: Context, order: Mapping[str, Any], idempotency_key: str) -> Mapping[str, Any] | Any:
+        """Place an order, sent at most once."""
+        raise NotImplementedError
+
+    def get_fulfillment(self, ctx: Context, reference: str) -> Mapping[str, Any] | Any:
+        """Read what became of an order, by the reference it was placed under."""
+        raise NotImplementedError
+
+    def cancel_fulfillment(self, ctx: Context, reference: str) -> Mapping[str, Any] | Any:
+        """Take an order back."""
+        raise NotImplementedError
+
+    def verify_webhook(self, ctx: Context, headers: Mapping[str, str], body: bytes) -> bool | Any:
+        """Check a webhook over its raw bytes, in constant time, inside its replay window."""
+        raise NotImplementedError
+
+    def map_webhook(self, ctx: Context, body: bytes) -> Mapping[str, Any] | Any:
+        """Say which account and which resources a verified webhook hints at."""
+        raise NotImplementedError
+
+    def disconnect(self, ctx: Context) -> Any:
+        """Revoke `ctx.credential` at the provider."""
+        raise NotImplementedError

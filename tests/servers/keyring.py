@@ -11,13 +11,15 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 import pytest
-from jeepney import DBusAddress, DBusErrorResponse, Properties, new_method_call
+from jeepney import DBusAddress, DBusErrorResponse, MessageFlag, Properties, new_method_call
 from jeepney.io.blocking import open_dbus_connection
 from jeepney.wrappers import unwrap_msg
 from servers.running import running
 
 PASSWORD = "opens the test keyring"
+SERVICE = "/org/freedesktop/secrets"
 LOGIN = "/org/freedesktop/secrets/collection/login"
+_DAEMON = ("gnome-keyring-daemon", "--foreground", "--components=secrets")
 _READY_SECONDS = 20.0
 
 
@@ -35,11 +37,16 @@ class Desktop:
 
     def log_in(self, password: str = PASSWORD) -> None:
         """Start the keyring and unlock it, as a login does; return when its collection is there."""
-        self.keyring = self._start("gnome-keyring-daemon", "--foreground", "--components=secrets", "--unlock")
+        self.keyring = self._start(*_DAEMON, "--unlock")
         self.keyring.stdin.write(password.encode())
         self.keyring.stdin.close()
         self.keyring.stdin = None
         until(lambda: self.locked() is not None)
+
+    def start_alone(self) -> None:
+        """Start a keyring that nobody logs in to: it has no login collection."""
+        self.keyring = self._start(*_DAEMON)
+        until(lambda: self._answers(SERVICE, "Service", "Collections") is not None)
 
     def kill(self) -> None:
         """Kill the keyring at once, as a crash does."""
@@ -58,19 +65,11 @@ class Desktop:
 
     def lock(self) -> None:
         """Lock the login collection, as its owner may at any time."""
-        self.call("/org/freedesktop/secrets", "org.freedesktop.Secret.Service", "Lock", "ao", [LOGIN])
+        self.call(SERVICE, "org.freedesktop.Secret.Service", "Lock", "ao", [LOGIN])
 
     def locked(self) -> bool | None:
         """Whether the login collection is locked; None where there is none."""
-        try:
-            with closing(open_dbus_connection(f"unix:path={self.socket}")) as bus:
-                place = DBusAddress(LOGIN, "org.freedesktop.secrets", "org.freedesktop.Secret.Collection")
-                message = Properties(place).get("Locked")
-                message.header.flags |= 2  # start nothing
-                ((_, value),) = unwrap_msg(bus.send_and_get_reply(message, timeout=_READY_SECONDS))
-        except (DBusErrorResponse, OSError):
-            return None
-        return bool(value)
+        return self._answers(LOGIN, "Collection", "Locked")
 
     def call(self, path: str, interface: str, method: str, signature: str, *body: object) -> tuple:
         """Make one call of the keyring."""
@@ -78,6 +77,18 @@ class Desktop:
             place = DBusAddress(path, "org.freedesktop.secrets", interface)
             message = new_method_call(place, method, signature, body)
             return unwrap_msg(bus.send_and_get_reply(message, timeout=_READY_SECONDS))
+
+    def _answers(self, path: str, interface: str, name: str) -> object:
+        """Return a property; None where nobody answers, and nobody is started."""
+        try:
+            with closing(open_dbus_connection(f"unix:path={self.socket}")) as bus:
+                place = DBusAddress(path, "org.freedesktop.secrets", f"org.freedesktop.Secret.{interface}")
+                message = Properties(place).get(name)
+                message.header.flags |= MessageFlag.no_auto_start
+                ((_, value),) = unwrap_msg(bus.send_and_get_reply(message, timeout=_READY_SECONDS))
+        except (DBusErrorResponse, OSError):
+            return None
+        return value
 
     def _start(self, *words: str) -> subprocess.Popen[bytes]:
         environment = {

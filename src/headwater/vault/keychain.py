@@ -9,9 +9,9 @@ from typing import Literal
 
 from keyring.backends.macOS import Keyring  # type: ignore[import-not-found]
 
-from headwater import clock
 from headwater.errors import HeadwaterError
 from headwater.secret import Secret
+from headwater.vault.pinned import pinned, unpinned
 from headwater.vault.probing import probe
 from headwater.vault.refusals import attempt, fitting, missing, unavailable, unknown
 
@@ -26,16 +26,16 @@ class KeychainCustody:
 
     async def write_new(self, scope: str, material: Secret) -> str:
         """Store a password under a new version, and read it back."""
-        version = clock.identifier("ver")
-        await asyncio.to_thread(self._write, scope, version, fitting(material))
+        version, kept = pinned(fitting(material))
+        await asyncio.to_thread(self._write, scope, version, kept)
         return version
 
     async def read(self, scope: str, version: str) -> Secret:
-        """Return the bytes of a version."""
-        material = await asyncio.to_thread(attempt, lambda: self._find(scope, version), _unusable())
-        if material is None:
+        """Return the bytes of a version, as they were written."""
+        kept = await asyncio.to_thread(attempt, lambda: self._find(scope, version), _unusable())
+        if kept is None:
             raise missing()
-        return material
+        return unpinned(version, kept)
 
     async def delete(self, scope: str, version: str) -> Literal["deleted", "missing"]:
         """Delete the password of a version."""
@@ -52,12 +52,12 @@ class KeychainCustody:
         """Write, read back and erase something of no worth (INT-244)."""
         await probe(self)
 
-    def _write(self, scope: str, version: str, material: Secret) -> None:
+    def _write(self, scope: str, version: str, content: Secret) -> None:
         unsettled = unknown("It is not known whether the keychain holds the credential.")
 
         def store() -> bool:
-            self._keychain.set_password(_service(scope), version, b64encode(material.reveal()).decode())
-            return self._find(scope, version) == material
+            self._keychain.set_password(_service(scope), version, b64encode(content.reveal()).decode())
+            return self._find(scope, version) == content
 
         if not attempt(store, unsettled, exact=False):
             raise unsettled

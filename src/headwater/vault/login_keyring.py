@@ -37,9 +37,9 @@ class LoginKeyring:
         if not self._session.encrypted:
             raise unavailable("The keyring's service takes no encrypted connections.", "check_configuration")
 
-    def keep(self, scope: str, version: str, material: Secret) -> None:
+    def keep(self, scope: str, version: str, content: Secret) -> None:
         """Create an item, find it again as a later reader will, and compare."""
-        parcel = format_secret(self._session, material.reveal(), "application/octet-stream")
+        parcel = format_secret(self._session, content.reveal(), "application/octet-stream")
         attributes = ("a{ss}", _attributes(scope, version))
         properties = {f"{SS_PREFIX}Item.Label": ("s", _LABEL), f"{SS_PREFIX}Item.Attributes": attributes}
 
@@ -51,7 +51,7 @@ class LoginKeyring:
         item, prompt = attempt(create, unsettled, exact=False)
         if item == _NONE and prompt != _NONE:
             raise unavailable("The keyring asks its owner before it stores anything.")
-        if attempt(lambda: self.find(scope, version), unsettled, exact=False) != material:
+        if attempt(lambda: self.find(scope, version), unsettled, exact=False) != content:
             raise unsettled
 
     def find(self, scope: str, version: str) -> Secret | None:

@@ -9,10 +9,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from headwater import clock
 from headwater.errors import HeadwaterError
 from headwater.secret import Secret
 from headwater.vault.login_keyring import LoginKeyring, is_locked
+from headwater.vault.pinned import pinned, unpinned
 from headwater.vault.probing import probe
 from headwater.vault.refusals import attempt, fitting, missing, unavailable
 from headwater.vault.session_bus import SessionBus, session_bus
@@ -34,17 +34,16 @@ class SecretServiceCustody:
 
     async def write_new(self, scope: str, material: Secret) -> str:
         """Store an item under a new version. A write that may have happened is `outcome_unknown`."""
-        version = clock.identifier("ver")
-        fitting(material)
-        await self._unlocked(lambda keyring: keyring.keep(scope, version, material))
+        version, kept = pinned(fitting(material))
+        await self._unlocked(lambda keyring: keyring.keep(scope, version, kept))
         return version
 
     async def read(self, scope: str, version: str) -> Secret:
-        """Return the bytes of a version."""
-        material = await self._unlocked(lambda keyring: keyring.find(scope, version))
-        if material is None:
+        """Return the bytes of a version, as they were written."""
+        kept = await self._unlocked(lambda keyring: keyring.find(scope, version))
+        if kept is None:
             raise missing()
-        return material
+        return unpinned(version, kept)
 
     async def delete(self, scope: str, version: str) -> Literal["deleted", "missing"]:
         """Delete the item of a version."""

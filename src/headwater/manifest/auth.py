@@ -50,7 +50,10 @@ class Identity:
 
 @dataclass(frozen=True)
 class OAuth:
-    """An OAuth 2 client. Without `client_id` the host's Provider record has it; `confidential` needs a secret."""
+    """An OAuth 2 client. Without `client_id` the host's Provider record has it; `confidential` needs a secret.
+
+    `issuer` is who signs ID tokens; without it, whoever has the origin of the token endpoint.
+    """
 
     token_url: str
     authorize_url: str | None = None
@@ -60,6 +63,7 @@ class OAuth:
     confidential: bool = False
     requested_scopes: tuple[str, ...] = ()
     minimum_scopes: tuple[str, ...] = ()
+    issuer: str | None = None
 
 
 @dataclass(frozen=True)

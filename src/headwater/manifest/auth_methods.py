@@ -34,6 +34,7 @@ _URLS: Final = {
     "authorizeUrl": "authorize_url",
     "deviceAuthorizationUrl": "device_authorization_url",
     "revocationUrl": "revocation_url",
+    "issuer": "issuer",
 }
 _OAUTH: Final = frozenset({*_URLS, "clientId", "confidential", "requestedScopes", "minimumScopes"})
 
@@ -177,6 +178,7 @@ def _oauth(reader: Reader, row: dict[str, Any], scheme: Scheme) -> OAuth | None:
             confidential=bool(reader.flag(holder, "confidential")),
             requested_scopes=requested,
             minimum_scopes=minimum,
+            issuer=urls["issuer"],
         )
 
 

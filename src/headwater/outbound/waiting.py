@@ -27,9 +27,14 @@ def retry_after(values: Sequence[str], arrived: datetime) -> int | None:
 def _read(value: str, arrived: datetime) -> int | None:
     if _SECONDS.fullmatch(value):
         return int(value) if int(value) <= _NAMEABLE else None
+    moment = http_date(value)
+    return None if moment is None else max(0, ceil((moment - arrived).total_seconds()))
+
+
+def http_date(value: str) -> datetime | None:
+    """Read an HTTP date (RFC 9110 5.6.7); None where it is none."""
     try:
         moment = parsedate_to_datetime(value)
     except (ValueError, TypeError, OverflowError):
         return None
-    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
-    return max(0, ceil((moment - arrived).total_seconds()))
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment

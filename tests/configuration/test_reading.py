@@ -77,8 +77,8 @@ def test_a_catalog_entry_has_the_names_of_the_connector_that_it_serves():
         "a", adapter_id='"catalog"', executable=f'{{path="/c", sha256="{DIGEST}", args=["--connector", "git"]}}'
     )
     text = document(named + entry("b", adapter_id='"catalog"')).encode()
-    assert [found.connector for found in parse(text, {"git"}).entries] == ["git", ""]
-    assert [found.connector for found in parse(text).entries] == ["", ""]
+    assert [found.connector for found in parse(text, {"git"}).entries] == ["git", "catalog"]
+    assert [found.connector for found in parse(text).entries] == ["catalog", "catalog"]
 
 
 @pytest.mark.clause("CLI-154", "CLI-183")
@@ -159,7 +159,7 @@ def test_a_key_that_is_not_known_refuses_the_file_and_is_not_repeated(text):
         document(SUPPORT, head='default_adapter = "none"\n'),
         document(SUPPORT, head="default_adapter = 1\n"),
         document(SUPPORT, head='default_adapter = "zendesk.support"\ndefault_instance = "zendesk/support"\n'),
-        document(entry("b", adapter_id='"catalog"'), head='default_instance = "/b"\n'),
+        document(entry("b", adapter_id='"catalog"'), head='default_instance = "catalog/b"\n'),
     ],
 )
 def test_what_a_format_does_not_have_is_refused(text):

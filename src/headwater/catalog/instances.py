@@ -12,7 +12,7 @@ from typing import Any
 
 from headwater import limits
 from headwater.catalog.extensions import Extensions, is_extension
-from headwater.catalog.tables import with_members, without_table
+from headwater.toml_tables import with_members, without_table
 from headwater.errors import HeadwaterError, refuse
 
 FORMAT = "headwater-collect/1"
@@ -50,6 +50,19 @@ class Instances:
 
     def all(self) -> dict[str, Instance]:
         """Return every instance, by name; none where there is no file yet."""
+        rows = self._root().get("instances", {})
+        if not isinstance(rows, dict):
+            raise _unusable("`instances` is not a table")
+        return {name: _instance(name, row) for name, row in rows.items()}
+
+    def custody(self) -> Mapping[str, Any] | None:
+        """Return the `custody` table as it was written, None where there is none."""
+        table = self._root().get("custody")
+        if table is not None and not isinstance(table, dict):
+            raise _unusable("`custody` is not a table")
+        return table
+
+    def _root(self) -> dict[str, Any]:
         text = self._text()
         try:
             root = tomllib.loads(text)
@@ -57,10 +70,7 @@ class Instances:
             raise _unusable("it is not valid TOML") from error
         if text and root.get("format") != FORMAT:
             raise _unusable(f'it needs format = "{FORMAT}"')
-        rows = root.get("instances", {})
-        if not isinstance(rows, dict):
-            raise _unusable("`instances` is not a table")
-        return {name: _instance(name, row) for name, row in rows.items()}
+        return root
 
     def add(self, instance: Instance) -> None:
         """Remember an instance, or what changed of one of the same name; its schedule stays as it is."""

@@ -18,7 +18,7 @@ from headwater.errors import HeadwaterError, refuse
 _STEP: Final = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_LINKS: Final = (errno.ELOOP, errno.ENOTDIR)
+_NO_FILES: Final = (errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENXIO)
 
 
 def read_owned(path: Path) -> bytes:
@@ -82,7 +82,7 @@ def _translated() -> Iterator[None]:
     except PermissionError as error:
         raise _open_to_others() from error
     except OSError as error:
-        if error.errno in _LINKS:
+        if error.errno in _NO_FILES:
             raise _open_to_others() from error
         raise unusable("the disk refused it") from error
 

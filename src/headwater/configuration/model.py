@@ -48,8 +48,8 @@ class Entry:
 
     An unpinned one is served by the connector of its name; its revisions are empty until they are derived from what
     the connector declares (`configuration/revisions.py`), and without `permissions` it may use all that is declared.
-    A pinned one states its revisions, and without `permissions` it may use nothing. A legacy entry whose connector is
-    not known has an empty `connector`: it is no instance, and can be selected by its alias only (CLI-209).
+    A pinned one states its revisions, and without `permissions` it may use nothing. A legacy catalog entry whose
+    connector is not known is `unmigrated`: it is no instance, and can be selected by its alias only (CLI-209).
     """
 
     connector: str
@@ -66,6 +66,7 @@ class Entry:
     enabled: bool = True
     configuration_revision: str = ""
     credential_revision: str | None = None
+    unmigrated: bool = False
     listed: bool = True
 
     @property
@@ -94,7 +95,10 @@ class Custody:
 
 @dataclass(frozen=True)
 class Configuration:
-    """A configuration that was read to the letter. `custody` is None for the platform's own."""
+    """A configuration that was read to the letter.
+
+    `custody` is None for the platform's own; `disabled` are connectors.
+    """
 
     format: Format
     owner_uid: int
@@ -104,12 +108,17 @@ class Configuration:
     secret_service_socket: Path | None = None
     consumers: Mapping[str, Consumer] = field(default_factory=dict)
     custody: Custody | None = None
+    disabled: frozenset[str] = frozenset()
+
+    @property
+    def instances(self) -> tuple[Entry, ...]:
+        """The entries that are instances of a connector."""
+        return tuple(entry for entry in self.entries if not entry.unmigrated)
 
     def find(self, connector: str, instance: str) -> Entry | None:
         """Return the instance of this name, None where there is none."""
-        return next(
-            (entry for entry in self.entries if (entry.connector, entry.instance) == (connector, instance)), None
-        )
+        named = (entry for entry in self.instances if (entry.connector, entry.instance) == (connector, instance))
+        return next(named, None)
 
     def by_alias(self, alias: str) -> Entry | None:
         """Return the entry of this alias, None where there is none."""

@@ -23,7 +23,7 @@ from headwater.configuration.model import Configuration, Consumer, Entry, Execut
 from headwater.configuration.refusals import unusable
 
 NEWEST: Final = "connectors-local/5"
-_BOM: Final = "\ufeff"
+BOM: Final = "\ufeff"
 _ALL: Final = frozenset(
     {"format", "owner_uid", "default_adapter", "secret_service_socket", "adapters", "approval_clock"}
 )
@@ -61,6 +61,7 @@ def parse(content: bytes, shipped: Collection[str] = ()) -> Configuration:
         secret_service_socket=path,
         consumers=_consumers(root, entries),
         custody=rows.custody(root["custody"], path) if "custody" in root else None,
+        disabled=frozenset(name for name, row in root.get("connectors", {}).items() if row.get("enabled") is False),
         default_adapter=_default_adapter(root, entries),
         default_instance=_default_instance(root, entries),
     )
@@ -72,7 +73,7 @@ def parse(content: bytes, shipped: Collection[str] = ()) -> Configuration:
 def text_of(content: bytes) -> str:
     """Return a configuration's text, without a byte order mark."""
     try:
-        return content.decode("utf-8").removeprefix(_BOM)
+        return content.decode("utf-8").removeprefix(BOM)
     except UnicodeDecodeError as error:
         raise unusable("it is not UTF-8") from error
 
@@ -137,7 +138,7 @@ def _check_entries(entries: Sequence[Entry]) -> None:
         raise unusable(f"it has more than {limits.CONFIGURED_ENTRIES} instances")
     _check_unique([entry.alias for entry in entries], "alias")
     _check_unique([entry.instance_id for entry in entries], "instance_id")
-    _check_unique([entry.name for entry in entries if entry.connector], "connector and name")
+    _check_unique([entry.name for entry in entries if not entry.unmigrated], "connector and name")
 
 
 def _check_unique(names: Sequence[str], what: str) -> None:
@@ -169,7 +170,7 @@ def _default_adapter(root: Mapping[str, Any], entries: Sequence[Entry]) -> str |
 
 def _default_instance(root: Mapping[str, Any], entries: Sequence[Entry]) -> str | None:
     name = root.get("default_instance")
-    if name is not None and name not in {entry.name for entry in entries if entry.connector}:
+    if name is not None and name not in {entry.name for entry in entries if not entry.unmigrated}:
         raise unusable('default_instance names no instance that is there, as "<connector>/<instance>"')
     return None if name is None else str(name)
 

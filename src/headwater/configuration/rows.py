@@ -52,7 +52,8 @@ def legacy(alias: str, row: Any, connector_of: ConnectorOf) -> Entry:
     assert entry.pins is not None
     if entry.pins.adapter_id != CATALOG:
         return replace(entry, connector=entry.pins.adapter_id)
-    return replace(entry, connector=connector_of(entry.pins.executable) or "")
+    connector = connector_of(entry.pins.executable)
+    return replace(entry, connector=connector or CATALOG, unmigrated=connector is None)
 
 
 def instance(connector: str, name: str, row: Any, *, enabled: bool) -> Entry:

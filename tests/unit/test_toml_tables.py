@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headwater.catalog.tables import with_members, without_table
+from headwater.toml_tables import with_members, without_table
 
 TABLE = ("instances", "a/b", "schedule")
 HEAD = 'format = "headwater-collect/1" # mine\n'

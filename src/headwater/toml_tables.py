@@ -21,7 +21,7 @@ def with_members(text: str, table: Path, members: Mapping[str, Any]) -> str:
     start, end = _section(lines, table)
     header = lines[start] if start < end else _header(text, lines[:start], table)
     body = _edited("".join(lines[start + 1 : end]), members)
-    mended = header + (body if "\r\n" not in text else re.sub(r"(?<!\r)\n", "\r\n", body))
+    mended = header + (body if line_end(text) == "\n" else re.sub(r"(?<!\r)\n", "\r\n", body))
     return _checked("".join([*lines[:start], mended, *lines[end:]]), wanted)
 
 
@@ -37,6 +37,11 @@ def without_table(text: str, table: Path) -> str:
     if tomllib.loads(without) != wanted:
         without = "".join([*lines[:start], _header(text, lines[:start], table[:-1]), *lines[end:]])
     return _checked(without, wanted)
+
+
+def line_end(text: str) -> str:
+    """Return the end of every line, LF where they differ."""
+    return "\r\n" if "\n" in text and not re.search(r"(?<!\r)\n", text) else "\n"
 
 
 def _lines(text: str) -> list[str]:
@@ -83,10 +88,10 @@ def _named(line: str) -> Path | None:
 
 
 def _header(text: str, before: Sequence[str], table: Path) -> str:
-    line_end = "\r\n" if "\r\n" in text else "\n"
-    gap = "" if not before or before[-1].endswith("\n") else line_end
+    end = line_end(text)
+    gap = "" if not before or before[-1].endswith("\n") else end
     name = ".".join(part if re.fullmatch(r"[A-Za-z0-9_-]+", part) else f'"{part}"' for part in table)
-    return f"{gap}{line_end}[{name}]{line_end}"
+    return f"{gap}{end}[{name}]{end}"
 
 
 def _edited(body: str, members: Mapping[str, Any]) -> str:

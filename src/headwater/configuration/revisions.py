@@ -1,0 +1,109 @@
+"""What an instance's revisions follow from: its own settings, and what its connector declares.
+
+A revision is the SHA-256, in lower hex, of canonical JSON: keys sorted, no white space, UTF-8.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from ipaddress import ip_address
+from typing import Any
+from urllib.parse import urlsplit
+
+from headwater.configuration.checks import is_endpoint
+from headwater.configuration.model import Entry
+from headwater.configuration.refusals import unusable
+from headwater.manifest.auth import Method
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What a connector declares of itself: its version, its ways to sign in, and where it goes.
+
+    With `takes_endpoint` an instance has one, its own or the `endpoint` that is declared.
+    """
+
+    version: str = ""
+    methods: Mapping[str, Method] = field(default_factory=dict)
+    takes_endpoint: bool = False
+    endpoint: str | None = None
+
+
+def derived(entry: Entry, declared: Declared) -> Entry:
+    """Return an instance with its endpoint, its profile and its revisions; a pinned one as it is.
+
+    Raise `invalid_configuration` for an endpoint that cannot be used, or a profile that is not declared. An instance
+    without the endpoint that it needs has none yet, and a profile is left open where several are declared.
+    """
+    if entry.pins is not None:
+        return entry
+    endpoint = entry.endpoint or declared.endpoint
+    if entry.endpoint is not None and not is_reachable(entry.endpoint):
+        raise unusable("the endpoint of an instance is not https, or holds a user, a query or a fragment")
+    profile = entry.profile or (next(iter(declared.methods)) if len(declared.methods) == 1 else None)
+    if profile is not None and profile not in declared.methods:
+        raise unusable("the profile of an instance is none that its connector declares")
+    allowed = entry.permissions and {
+        "profiles": sorted(entry.permissions.profiles),
+        "operations": sorted(entry.permissions.operations),
+    }
+    whole = {
+        "connector": entry.connector,
+        "version": declared.version,
+        "endpoint": endpoint,
+        "profile": profile,
+        "permissions": allowed,
+    }
+    credential = None if profile is None else credential_revision(endpoint, declared.methods[profile])
+    return replace(
+        entry, endpoint=endpoint, profile=profile, configuration_revision=digest(whole), credential_revision=credential
+    )
+
+
+def credential_revision(endpoint: str | None, method: Method) -> str:
+    """Digest where a credential goes and how it authenticates, and nothing else (facts-cli 1.3)."""
+    return digest({"endpoint": endpoint, "authentication": method.authentication})
+
+
+def executable_selection(entry: Entry) -> str | None:
+    """Digest which program a pinned entry selects; None for any other."""
+    if entry.pins is None:
+        return None
+    pins, executable = entry.pins, entry.pins.executable
+    whole = {
+        "instance": entry.instance_id,
+        "adapter": pins.adapter_id,
+        "revision": entry.configuration_revision,
+        "protocol": pins.protocol,
+        "executable": {"path": str(executable.path), "sha256": executable.sha256, "args": list(executable.args)},
+    }
+    return digest(whole if pins.private_protocol is None else {**whole, "private_protocol": pins.private_protocol})
+
+
+def digest(value: Any) -> str:
+    """Digest canonical JSON."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return sha256(text.encode()).hexdigest()
+
+
+def is_reachable(endpoint: str) -> bool:
+    """Whether a credential may be sent there: over https, and no user, query or fragment in it (CLI-235).
+
+    On this machine itself, by its loopback address, it may be sent without TLS: nobody else is on the way.
+    """
+    if not is_endpoint(endpoint) or any(character in endpoint for character in "@?#\\"):
+        return False
+    try:
+        parts = urlsplit(endpoint)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        return False
+    return bool(host) and (parts.scheme == "https" or (parts.scheme == "http" and _is_loopback(host or "")))
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -145,9 +145,8 @@ def synapse_in(folder: Path, **settings: Any) -> Iterator[Synapse]:
     port = free_port()
     path = folder / "homeserver.yaml"
     path.write_text(json.dumps({**_configuration(folder, port), **settings}))
-    python = SERVERS / "bin" / "python"
     log = folder / "log"
-    words = [python, "-m", "synapse.app.homeserver", "-c", path]
+    words = [SERVERS / "bin" / "synapse_homeserver", "-c", path]
     with running([*words, "--generate-keys"], log) as process:
         assert process.wait(_START_SECONDS) == 0, log.read_text()
     synapse = Synapse(f"http://127.0.0.1:{port}", folder)

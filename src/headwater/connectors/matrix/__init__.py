@@ -1,0 +1,1 @@
+"""A Matrix account: its rooms, their members, messages, reactions and files."""

@@ -51,14 +51,13 @@ class Adapter:
         self._lines: list[bytes] = []
         self._turn = asyncio.Lock()
         self.hooks: Sequence[str] = ()
-        self.misshapen: Sequence[str] = ()
 
     async def greet(self) -> None:
         """Hear which hooks it has, or raise `connector_unavailable`."""
         try:
             async with asyncio.timeout(limits.HOOK_START_SECONDS):
                 told = await self._line()
-            self.hooks, self.misshapen = told["hooks"], told["misshapen"]
+            self.hooks = told["hooks"]
         except (TimeoutError, AuthFailure, KeyError):
             raise refuse("connector_unavailable", "The integration's code could not be started.") from None
 

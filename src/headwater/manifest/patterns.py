@@ -12,7 +12,7 @@ from typing import Final
 import jsonschema_rs
 
 _LONGEST: Final = 200
-_OPEN: Final = re.compile(r"[*+]|\{[0-9]*,[0-9]*\}")
+_OPEN: Final = re.compile(r"[*+]|\{[0-9]*,(?:[0-9]{2,})?\}")
 _TOKENS: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[()]|[^\\\[()]", re.DOTALL)
 
 

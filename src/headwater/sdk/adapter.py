@@ -23,7 +23,7 @@ from typing import Any, BinaryIO
 from headwater import clock
 from headwater.sdk.channel import take_stdout
 from headwater.sdk.context import Context, Provider
-from headwater.sdk.hooks import implemented, misshapen
+from headwater.sdk.hooks import implemented
 from headwater.sdk.http import Http
 from headwater.sdk.integration import Account, Envelope, Integration
 from headwater.sdk.logging import Log
@@ -60,7 +60,7 @@ def main(folder: Path) -> None:
     """Load the integration of a folder, and serve it."""
     pipe = Pipe(sys.stdin.buffer, take_stdout())
     kind = _loaded(folder)
-    pipe.send({"hooks": implemented(kind), "misshapen": list(misshapen(kind))})
+    pipe.send({"hooks": implemented(kind)})
     integration = kind()
     while (call := pipe.receive()) is not None:
         pipe.send(_answered(integration, call, pipe))

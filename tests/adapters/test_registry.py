@@ -120,7 +120,7 @@ SEEDED = [
     ("INT-152", HOOKS, {"actions": {"configure": True}}, "needs configure"),
     (
         "INT-152",
-        f"{HOOKS}    def configure(self, ctx, values):\n{EMPTY}\n",
+        HOOKS + EMPTY,
         {"actions": {"configure": True}},
         "needs configure",
     ),

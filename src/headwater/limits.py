@@ -156,7 +156,8 @@ CONNECTION_PAGE_MAX: Final = 500
 CONNECTION_CURSOR_SECONDS: Final = 300
 VALIDATION_SECONDS: Final = 30.0
 VALIDATION_ATTEMPTS: Final = 3
-VALIDATION_PAUSES_SECONDS: Final = (0.2, 1.0)
+VALIDATION_PAUSE_SECONDS: Final = 0.2
+VALIDATION_LAST_PAUSE_SECONDS: Final = 1.0
 VALIDATION_MARGIN_SECONDS: Final = 0.5
 
 # Requests to a provider: until connected and in all, what an answer may hold, addresses of a name that are tried, and
@@ -189,6 +190,17 @@ AUTH_STATE_SECONDS: Final = 600
 AUTH_STATE_BYTES: Final = 4 * KIB
 AUTH_STATE_ANSWERS: Final = 5
 SIGN_IN_CHALLENGES: Final = 5
+SIGN_INS_AT_ONCE: Final = 1_000
+STATE_KEY_SECONDS: Final = 30 * 24 * 3600
+# Attempts to sign in: of an owner, by a method and from an address in an hour, at a target in a quarter of one; and the
+# wait where that cannot be counted.
+ATTEMPTS_PER_OWNER: Final = 30
+ATTEMPTS_PER_METHOD: Final = 30
+ATTEMPTS_PER_ADDRESS: Final = 20
+ATTEMPTS_PER_TARGET: Final = 5
+THROTTLE_UNKNOWN_SECONDS: Final = 60
+# Before it expires, a token is refreshed.
+REFRESH_LEAD_SECONDS: Final = 60
 
 # The configuration: what it may hold, and how long its names are.
 PATH_BYTES: Final = 4 * KIB

@@ -1,11 +1,13 @@
 """What connecting needs of the world, by noun. The host fills each port with one adapter."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
 from headwater.connect.envelope import Account, Credential, Envelope
+from headwater.connect.model import Acquisition, AcquisitionFailure, Connection
 from headwater.manifest.auth import Field, Method
 from headwater.secret import Secret
 
@@ -75,8 +77,10 @@ class Authenticator(Protocol):
     Every call is one attempt with a deadline, and raises `AuthFailure`.
     """
 
-    async def start(self, method: Method, fields: Mapping[str, Secret]) -> Challenge | Envelope:
-        """Begin a sign-in with checked fields."""
+    async def start(
+        self, method: Method, fields: Mapping[str, Secret], redirect_uri: str | None = None
+    ) -> Challenge | Envelope:
+        """Begin a sign-in with checked fields. `redirect_uri` is where a browser comes back to; without, no browser."""
         ...
 
     async def complete(
@@ -95,4 +99,102 @@ class Authenticator(Protocol):
 
     async def disconnect(self, method: Method, credential: Credential) -> bool:
         """Revoke at the provider, where that can be done; return whether it was."""
+        ...
+
+
+class Registry(Protocol):
+    """What is known of connections. Every call is one transaction, and shows only what is the owner's.
+
+    Raise `metadata_unavailable` where it cannot be used, `outcome_unknown` where it is not known whether a write was
+    committed; looking at it again tells.
+    """
+
+    def held(self, owner: int, instance_id: str) -> Sequence[Connection]:
+        """Return the published connections of an instance that are not revoked: one, but for stores of old."""
+        ...
+
+    def page(self, owner: int, instance_id: str, after: str, limit: int) -> Sequence[Connection]:
+        """Return connections of an instance, revoked ones too, by reference, those behind `after`."""
+        ...
+
+    def epoch(self, owner: int, instance_id: str) -> int:
+        """Return a number that moves when a connection of the instance comes or its revision moves."""
+        ...
+
+    def find(self, owner: int, reference: str) -> Connection | None:
+        """Return a connection; None for one that is not there, or is another owner's."""
+        ...
+
+    def acquisition(self, owner: int, reference: str) -> Acquisition | None:
+        """Return an acquisition; None for one that is not there, or is another owner's."""
+        ...
+
+    def open_connect(self, owner: int, instance_id: str, now_ms: int) -> Acquisition | None:
+        """Return the connect of an instance that is under way."""
+        ...
+
+    def begin(self, acquisition: Acquisition) -> None:
+        """Note that an acquisition begins. A connect ends those of its instance that were cut off: it alone is live."""
+        ...
+
+    def consume(self, acquisition: Acquisition, now_ms: int) -> bool:
+        """Note durably that its exchange begins; False where it has begun before, has ended or is too late."""
+        ...
+
+    def note_candidate(self, acquisition: Acquisition, version: str, now_ms: int) -> None:
+        """Note what custody keeps for it, so that it is erased in time if it is never published."""
+        ...
+
+    def fail(self, acquisition: Acquisition, reason: AcquisitionFailure, now_ms: int) -> None:
+        """End an open acquisition."""
+        ...
+
+    def publish(
+        self, before: Connection | None, after: Connection, now_ms: int, acquisition: Acquisition | None = None
+    ) -> bool:
+        """Put a connection in the place of `before`, and complete the acquisition, in one transaction.
+
+        False, and nothing was written, where `before` is not what stands there (its fence moved), where it was
+        revoked, where another connection holds the instance, or where the acquisition is not open any more. A
+        version that `after` has no more is erased later.
+        """
+        ...
+
+    def retire(self, owner: int, instance_id: str, now_ms: int) -> Sequence[tuple[str, str]]:
+        """Fence the versions of an instance whose time is over, and return each with its connection, for erasing.
+
+        Nothing is linked to them again.
+        """
+        ...
+
+    def forget(self, connection: str, version: str) -> None:
+        """Note that custody has erased a version."""
+        ...
+
+
+class Turns(Protocol):
+    """Whose turn it is at an instance, among all processes of the owner. A holder that dies lets go."""
+
+    def connecting(self, instance_id: str) -> AbstractContextManager[bool]:
+        """Be the one connect of an instance; False at once where another process is."""
+        ...
+
+    def publishing(self, instance_id: str) -> AbstractAsyncContextManager[None]:
+        """Be alone from probe to publication (CLI-489). Raise `timeout` where the turn does not come in time."""
+        ...
+
+
+class Entry(Protocol):
+    """The way by which a credential comes in."""
+
+    async def fields(self, method: Method, scope: str) -> Mapping[str, Secret]:
+        """Return what was entered: exactly the method's fields. `scope` is where custody will keep it."""
+        ...
+
+    async def sign_in(self, method: Method, fields: Mapping[str, Secret]) -> Credential:
+        """Exchange the fields for a credential, through every challenge. Raise `AuthFailure`."""
+        ...
+
+    async def keep(self, scope: str, credential: Credential) -> str:
+        """Put the credential in custody, and return its version. See `Custody.write_new`."""
         ...

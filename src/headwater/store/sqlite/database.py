@@ -27,9 +27,12 @@ _PRAGMAS: Final = (
 
 
 @cache
-def queries() -> Mapping[str, str]:
-    """Return every statement of `queries.sql` by its name, without comments: SQLite hashes the text at each call."""
-    text = (_HERE / "queries.sql").read_text(encoding="utf-8")
+def queries(name: str = "queries") -> Mapping[str, str]:
+    """Return every statement of `queries.sql`, or of another file of its form, by its name.
+
+    They come without comments: SQLite hashes the text at each call.
+    """
+    text = (_HERE / f"{name}.sql").read_text(encoding="utf-8")
     found = re.findall(r"^-- name: (\w+)\n(.*?)(?=^-- name: |\Z)", text, re.MULTILINE | re.DOTALL)
     return {name: re.sub(r"^--.*\n", "", body, flags=re.MULTILINE).strip() for name, body in found}
 

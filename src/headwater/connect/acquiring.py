@@ -1,0 +1,157 @@
+"""Getting a credential: a new connection, or another credential for one that is there.
+
+In this order, and nothing is usable before its last step: admitted, the place of the credentials tried, noted, entered,
+consumed, exchanged, the account asked for, put in custody, published (CLI-380).
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from headwater import clock, limits
+from headwater.connect import admission
+from headwater.connect.changes import binding_of
+from headwater.connect.envelope import Credential
+from headwater.connect.evidence import evidence_of, identity_of, scopes_suffice
+from headwater.connect.failures import AuthFailure
+from headwater.connect.model import Acquisition, Connection, Target
+from headwater.connect.ports import Authenticator, Custody, Entry, Probed, Registry, Turns
+from headwater.connect.refusals import another_account, below_scopes, reason_of, refusal_of
+from headwater.connect.retention import erase_old
+from headwater.errors import HeadwaterError, refuse
+from headwater.manifest.auth import Method
+
+Entering = Callable[[Method], Entry]
+"""Chooses how a credential is entered, or refuses where there is no safe way."""
+
+
+@dataclass(frozen=True)
+class Acquired:
+    """A connection that was made or renewed, and the acquisition that did it."""
+
+    connection: Connection
+    acquisition: str
+
+
+@dataclass(frozen=True)
+class Acquiring:
+    """Connects and reconnects one instance."""
+
+    registry: Registry
+    custody: Custody
+    authenticator: Authenticator
+    turns: Turns
+    target: Target
+
+    async def connect(self, profile: str | None, entering: Entering) -> Acquired:
+        """Make the instance's connection. What it holds already is told before a source is chosen (CLI-347)."""
+        target = self.target
+        self._admit()
+        with self.turns.connecting(target.instance_id) as alone:
+            self._admit()
+            if not alone:
+                raise admission.in_flight(self.registry.open_connect(target.owner, target.instance_id, clock.millis()))
+            method = admission.method_for(target, profile)
+            return await self._acquire(method, entering(method), clock.identifier("connection"), None)
+
+    def _admit(self) -> None:
+        held = self.registry.held(self.target.owner, self.target.instance_id)
+        admission.admit_connect(held, self.target, clock.millis())
+
+    async def reconnect(self, reference: str | None, expected_revision: str, entering: Entering) -> Acquired:
+        """Replace the credential of a connection by another one of the same account."""
+        connection = admission.selected(self.registry, self.target, reference)
+        admission.admit_change(connection, self.target, expected_revision)
+        admission.admit_use(connection, self.target, clock.millis())
+        method = admission.method_for(self.target, connection.profile)
+        return await self._acquire(method, entering(method), connection.reference, connection)
+
+    async def _acquire(self, method: Method, entry: Entry, reference: str, before: Connection | None) -> Acquired:
+        await self.custody.probe()
+        acquisition = Acquisition(
+            clock.identifier("acquisition"),
+            self.target.owner,
+            self.target.instance_id,
+            reference,
+            self.target.configuration_revision,
+            0 if before is None else before.generation,
+            clock.millis() + limits.ACQUISITION_SECONDS * 1000,
+        )
+        self.registry.begin(acquisition)
+        try:
+            async with asyncio.timeout(limits.ACQUISITION_SECONDS):
+                return await self._complete(acquisition, method, entry, before)
+        except AuthFailure as failure:
+            self.registry.fail(acquisition, reason_of(failure), clock.millis())
+            raise refusal_of(failure, "acquisition", acquisition=acquisition.reference) from None
+        except TimeoutError:
+            self.registry.fail(acquisition, "expired", clock.millis())
+            raise _too_late(acquisition) from None
+        except BaseException as error:
+            code = error.code if isinstance(error, HeadwaterError) else ""
+            if code != "outcome_unknown":  # what may stand is looked at, and not denied here
+                self.registry.fail(acquisition, "expired" if code == "timeout" else "rejected", clock.millis())
+            raise
+
+    async def _complete(
+        self, acquisition: Acquisition, method: Method, entry: Entry, before: Connection | None
+    ) -> Acquired:
+        fields = await entry.fields(method, acquisition.connection)
+        if not self.registry.consume(acquisition, clock.millis()):
+            raise TimeoutError
+        credential = await entry.sign_in(method, fields)
+        async with self.turns.publishing(self.target.instance_id):
+            probed = await self.authenticator.probe(method, credential)
+            self._check(method, credential, probed, before)
+            version = await entry.keep(acquisition.connection, credential)
+            if not self.custody.read_only:
+                self.registry.note_candidate(acquisition, version, clock.millis())
+            connection = self._publish(acquisition, method, credential, probed, version)
+            await erase_old(self.registry, self.custody, self.target)
+        return Acquired(connection, acquisition.reference)
+
+    def _check(self, method: Method, credential: Credential, probed: Probed, before: Connection | None) -> None:
+        """Refuse a credential of too few scopes or of another account before it is kept (INT-197, INT-245)."""
+        if not scopes_suffice(method, credential, probed):
+            raise below_scopes()
+        if before is not None and not before.identity.is_same(identity_of(probed)):
+            raise another_account()
+
+    def _publish(
+        self, acquisition: Acquisition, method: Method, credential: Credential, probed: Probed, version: str
+    ) -> Connection:
+        """Publish what was acquired, over what stands there now (CLI-333, CLI-340)."""
+        before = self.registry.find(acquisition.owner, acquisition.connection)
+        if acquisition.renews and (before is None or before.generation != acquisition.generation):
+            raise _overtaken(before)
+        now = clock.millis()
+        after = Connection(
+            acquisition.connection,
+            acquisition.owner,
+            acquisition.instance_id,
+            self.target.connector,
+            self.target.instance,
+            method.key,
+            binding_of(self.target, method),
+            identity_of(probed),
+            version,
+            evidence_of(method, credential, probed, now),
+        )
+        if before is not None:
+            fence, generation = before.fence + 1, before.generation + 1
+            after = replace(after, revision=before.revision, fence=fence, generation=generation)
+        if not self.registry.publish(before, after, now, acquisition):
+            raise _overtaken(self.registry.find(acquisition.owner, acquisition.connection))
+        return after
+
+
+def _too_late(acquisition: Acquisition) -> HeadwaterError:
+    message = "The credential was not entered and accepted in time."
+    return refuse("timeout", message, stage="dispatch", safe="Nothing was stored.", acquisition=acquisition.reference)
+
+
+def _overtaken(now: Connection | None) -> HeadwaterError:
+    if now is not None and now.lifecycle == "revoked":
+        return refuse("revoked", "The connection was revoked meanwhile.", safe="Nothing was published.")
+    message = "Something else changed the instance's connection meanwhile."
+    return refuse("lifecycle_conflict", message, stage="publication", safe="Nothing was published.")

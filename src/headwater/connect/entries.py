@@ -1,0 +1,74 @@
+"""The two ways by which a credential comes in: a person enters it, or the machine's owner has mounted it."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+
+from headwater import limits
+from headwater.connect.envelope import Credential, sealed
+from headwater.connect.fields import checked, read_entry
+from headwater.connect.model import Target
+from headwater.connect.ports import Custody
+from headwater.connect.reading import Mounted, item_of, static
+from headwater.errors import refuse
+from headwater.manifest.auth import Method
+from headwater.secret import Secret
+
+Ask = Callable[[Method], Mapping[str, Secret]]
+"""Asks a person for the fields of a method, by a protected source."""
+
+SignIn = Callable[[Method, Mapping[str, Secret]], Awaitable[Credential]]
+"""Exchanges checked fields for a credential, through every challenge."""
+
+
+@dataclass(frozen=True)
+class Entered:
+    """What a person enters. A static credential is kept as it is; any other is exchanged first."""
+
+    ask: Ask
+    sign_in_by: SignIn
+    custody: Custody
+
+    async def fields(self, method: Method, scope: str) -> Mapping[str, Secret]:
+        """See `Entry.fields`."""
+        return self.ask(method)
+
+    async def sign_in(self, method: Method, fields: Mapping[str, Secret]) -> Credential:
+        """See `Entry.sign_in`."""
+        fit = checked(method, fields)
+        return static(method, fit) if is_static(method) else await self.sign_in_by(method, fit)
+
+    async def keep(self, scope: str, credential: Credential) -> str:
+        """See `Entry.keep`."""
+        material = sealed(credential)
+        if len(material) > limits.CUSTODY_BYTES:
+            raise refuse("capacity", "The credential is too large to be kept.", safe="Nothing was stored.")
+        return await self.custody.write_new(scope, material)
+
+
+@dataclass
+class FromMount:
+    """What stands in a mounted item. Its version is the bytes that were read for the probe, and no later ones."""
+
+    mounted: Mounted
+    target: Target
+    _version: str = field(default="", init=False)
+
+    async def fields(self, method: Method, scope: str) -> Mapping[str, Secret]:
+        """See `Entry.fields`."""
+        self._version, material = await self.mounted.pin(scope, item_of(self.target, method))
+        return read_entry(method, material.reveal())
+
+    async def sign_in(self, method: Method, fields: Mapping[str, Secret]) -> Credential:
+        """See `Entry.sign_in`. What has to be exchanged cannot be kept where nothing is written (CLI-407)."""
+        if not is_static(method):
+            raise refuse("custody_read_only", safe="Nothing was sent.")
+        return static(method, checked(method, fields))
+
+    async def keep(self, scope: str, credential: Credential) -> str:
+        """See `Entry.keep`."""
+        return self._version
+
+
+def is_static(method: Method) -> bool:
+    """Whether what is entered is the credential, so that nothing is exchanged."""
+    return method.scheme in ("token", "basic")

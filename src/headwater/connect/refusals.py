@@ -1,0 +1,137 @@
+"""What a person and a program are told where a provider, an acquisition or a connection does not do what was asked."""
+
+from typing import Any, Final, Literal, NamedTuple
+
+from headwater.codes import NextAction, Stage
+from headwater.connect.failures import AuthFailure, FailureCode
+from headwater.connect.model import AcquisitionFailure
+from headwater.errors import HeadwaterError, refuse
+
+During = Literal["acquisition", "validation", "read"]
+
+
+class _Row(NamedTuple):
+    code: str
+    stage: Stage
+    next_action: NextAction
+    message: str
+    service_code: str | None = None
+
+
+_UNSURE: Final = "The provider may have acted, and its answer was lost."
+_RESTART: Final = "The sign-in is over; start it again."
+
+# What a provider's answer to a sign-in or a probe becomes (CLI-910, CLI-913, CLI-922 to 926).
+_ROWS: Final[dict[FailureCode, _Row]] = {
+    "invalid_fields": _Row(
+        "invalid_input", "protected_entry", "select_protected_source", "What was entered does not fit."
+    ),
+    "auth_state_invalid": _Row("invalid_input", "admission", "retry_explicitly", _RESTART),
+    "auth_state_expired": _Row("timeout", "admission", "retry_explicitly", _RESTART),
+    "auth_state_used": _Row("lifecycle_conflict", "admission", "retry_explicitly", _RESTART),
+    "auth_throttled": _Row("capacity", "admission", "retry_explicitly", "There were too many attempts; wait a while."),
+    "challenge_failed": _Row(
+        "service_failure", "dispatch", "retry_explicitly", "The provider did not accept the answer.", "unauthorized"
+    ),
+    "credential_invalid": _Row(
+        "service_failure", "dispatch", "retry_explicitly", "The provider did not accept the credential.", "unauthorized"
+    ),
+    "insufficient_scope": _Row(
+        "forbidden", "admission", "request_permission", "The provider does not let this credential tell whose it is."
+    ),
+    "account_mismatch": _Row(
+        "identity_mismatch", "admission", "revoke_connection", "That is another account than the connection's."
+    ),
+    "provider_rate_limited": _Row(
+        "service_failure", "dispatch", "retry_explicitly", "The provider asks to come back later.", "rate_limited"
+    ),
+    "provider_unavailable": _Row(
+        "unavailable", "admission", "retry_explicitly", "The provider cannot be reached, or cannot answer now."
+    ),
+    "provider_timeout": _Row("timeout", "dispatch", "retry_explicitly", "The provider did not answer in time."),
+    "provider_protocol_error": _Row(
+        "service_failure", "dispatch", "retry_explicitly", "The provider's answer is not what was expected.",
+        "upstream_protocol",
+    ),
+    "exchange_unknown": _Row("outcome_unknown", "dispatch", "retry_status", _UNSURE),
+}  # fmt: skip
+
+_CAUSES: Final[dict[FailureCode, str]] = {
+    "provider_unavailable": "unavailable",
+    "provider_timeout": "timeout",
+    "provider_rate_limited": "rate_limited",
+}
+
+
+def refusal_of(
+    failure: AuthFailure,
+    during: During,
+    *,
+    acquisition: str | None = None,
+    attempts: int | None = None,
+    next_action: NextAction | None = None,
+) -> HeadwaterError:
+    """Say what a provider's failure means here.
+
+    A stored credential that is refused on a read needs another one; one that is refused while it is entered or
+    validated may be tried again (CLI-921, CLI-922). `attempts` are told of a validation that was repeated (CLI-485).
+    """
+    row = _ROWS[failure.code]
+    if failure.code == "credential_invalid" and during == "read":
+        next_action = "repair_connection"
+    told: dict[str, Any] = {"service_code": row.service_code}
+    if acquisition is not None and row.code not in ("invalid_input", "lifecycle_conflict"):
+        told["acquisition"] = acquisition
+    if attempts is not None and failure.code in _CAUSES:
+        told |= {"cause": _CAUSES[failure.code], "attempts": attempts}
+    return refuse(
+        row.code,
+        _message(failure, row),
+        stage=row.stage,
+        next_action=next_action or row.next_action,
+        safe=_SAFE[during],
+        **{name: value for name, value in told.items() if value is not None},
+    )
+
+
+_SAFE: Final[dict[During, str]] = {
+    "acquisition": "Nothing was stored; what was connected before is as it was.",
+    "validation": "The stored credential is as it was.",
+    "read": "Nothing was read with it.",
+}
+
+
+def _message(failure: AuthFailure, row: _Row) -> str:
+    """Add the declared sentences of fields that do not fit: they hold no value."""
+    return " ".join([row.message, *(failure.fields[name] for name in sorted(failure.fields))])
+
+
+def reason_of(failure: AuthFailure) -> AcquisitionFailure:
+    """Return the public reason of an acquisition that a provider's failure ended (CLI-322)."""
+    if failure.code == "exchange_unknown":
+        return "exchange_unknown"
+    return "expired" if failure.code == "auth_state_expired" else "rejected"
+
+
+def below_scopes(next_action: NextAction | None = None) -> HeadwaterError:
+    """Refuse a credential that may do less than its method needs (CLI-377, INT-245)."""
+    message = "The provider granted less than is needed."
+    safe = "Nothing was stored; what was connected before is as it was."
+    return refuse("not_granted", message, next_action=next_action or "retry_explicitly", safe=safe)
+
+
+def another_account() -> HeadwaterError:
+    """Refuse a renewal that the provider answers as somebody else (CLI-311)."""
+    return refuse("identity_mismatch", safe="The connection keeps its own credential.")
+
+
+def needs_reconnect() -> HeadwaterError:
+    """Refuse a connection whose credential is known not to be good any more (CLI-460)."""
+    message = "The provider no longer accepts the credential, or it expired; reconnect with another one."
+    return refuse("not_granted", message, next_action="repair_connection", safe="Nothing was asked or sent.")
+
+
+def anew(refusal: HeadwaterError) -> HeadwaterError:
+    """Tell of a refusal under another configuration: the connection has to be made anew there (CLI-476)."""
+    refusal.next_action = "create_connection"
+    return refusal

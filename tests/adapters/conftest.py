@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable, Iterator
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, nullcontext
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -110,7 +110,7 @@ def hooked(adapter: Adapter, endpoint: str, count: Any = None) -> Hooked:
 
     client = Client(Reach(hosts=frozenset({"127.0.0.1"}), private=True))
     acting = Acting("1000", "1000", "1000", "tickets.acme.example", endpoint, {"client_secret": "of-the-app"})
-    return Hooked(adapter, client, acting, count or nothing)
+    return Hooked(lambda: nullcontext(adapter), client, acting, count or nothing)
 
 
 def run(work: Any) -> Any:

@@ -1,6 +1,7 @@
 """Signing in by an integration's hooks: fills the port that the declared schemes fill without code."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
@@ -16,6 +17,9 @@ from headwater.manifest.auth import Method
 from headwater.outbound.client import Answer, Client, Unanswered
 from headwater.secret import Secret
 
+Host = Callable[[], AbstractAsyncContextManager[Adapter]]
+"""Has the process of an integration, running, for as long as it is asked something."""
+
 
 @dataclass(frozen=True)
 class Acting:
@@ -30,18 +34,19 @@ class Acting:
 
 
 class Hooked:
-    """Fills `Authenticator` by the hooks of one running integration, for one instance."""
+    """Fills `Authenticator` by the hooks of one integration, for one instance; `host` has its process for a while."""
 
-    def __init__(self, adapter: Adapter, client: Client, acting: Acting, count: Count) -> None:
-        self._adapter, self._client, self._acting, self._count = adapter, client, acting, count
+    def __init__(self, host: Host, client: Client, acting: Acting, count: Count) -> None:
+        self._host, self._client, self._acting, self._count = host, client, acting, count
 
     async def start(
         self, method: Method, fields: Mapping[str, Secret], redirect_uri: str | None = None
     ) -> Challenge | Envelope:
         """See `Authenticator.start`."""
         entered = {name: value.text() for name, value in fields.items()}
-        told = await self._call("start_auth", {"method": method.key, "fields": entered}, None)
-        return await self._went_on(told)
+        async with self._host() as adapter:
+            told = await self._call(adapter, "start_auth", {"method": method.key, "fields": entered}, None)
+            return await self._went_on(adapter, told)
 
     async def complete(
         self, method: Method, fields: Mapping[str, Secret], challenge: Challenge, answer: Mapping[str, Secret]
@@ -49,41 +54,45 @@ class Hooked:
         """See `Authenticator.complete`."""
         given = {name: value.text() for name, value in answer.items()}
         asked = {"method": method.key, "state": dict(challenge.upstream), "answer": given}
-        told = await self._call("complete_auth", asked, None)
-        return None if told == {"kind": "value", "value": None} else await self._went_on(told)
+        async with self._host() as adapter:
+            told = await self._call(adapter, "complete_auth", asked, None)
+            return None if told == {"kind": "value", "value": None} else await self._went_on(adapter, told)
 
     async def refresh(self, method: Method, credential: Credential) -> Envelope:
         """See `Authenticator.refresh`."""
-        if "refresh_credential" not in self._adapter.hooks:
-            raise AuthFailure("credential_invalid")
         written = _written(credential.envelope)
-        told = await self._call("refresh_credential", {"envelope": written}, credential.envelope)
-        return received_envelope(_of_kind(told, "envelope"))
+        async with self._host() as adapter:
+            if "refresh_credential" not in adapter.hooks:
+                raise AuthFailure("credential_invalid")
+            told = await self._call(adapter, "refresh_credential", {"envelope": written}, credential.envelope)
+            return received_envelope(_of_kind(told, "envelope"))
 
     async def probe(self, method: Method, credential: Credential) -> Probed:
         """See `Authenticator.probe`."""
         envelope = credential.envelope
-        return Probed(await self._account(envelope), envelope.scopes)
+        async with self._host() as adapter:
+            return Probed(await self._account(adapter, envelope), envelope.scopes)
 
     async def disconnect(self, method: Method, credential: Credential) -> bool:
         """See `Authenticator.disconnect`."""
-        if "disconnect" not in self._adapter.hooks:
-            return False
-        await self._call("disconnect", {}, credential.envelope)
-        return True
+        async with self._host() as adapter:
+            if "disconnect" not in adapter.hooks:
+                return False
+            await self._call(adapter, "disconnect", {}, credential.envelope)
+            return True
 
-    async def _went_on(self, told: Any) -> Challenge | Envelope:
+    async def _went_on(self, adapter: Adapter, told: Any) -> Challenge | Envelope:
         """Return the challenge, or the envelope with the account that it belongs to."""
         if isinstance(told, dict) and told.get("kind") == "challenge":
             return received_challenge(told.get("value"))
         envelope = received_envelope(_of_kind(told, "envelope"))
-        return replace(envelope, account=await self._account(envelope))
+        return replace(envelope, account=await self._account(adapter, envelope))
 
-    async def _account(self, envelope: Envelope) -> Account:
-        return received_account(_of_kind(await self._call("get_account", {}, envelope), "account"))
+    async def _account(self, adapter: Adapter, envelope: Envelope) -> Account:
+        return received_account(_of_kind(await self._call(adapter, "get_account", {}, envelope), "account"))
 
-    async def _call(self, hook: str, arguments: Mapping[str, Any], envelope: Envelope | None) -> Any:
-        if hook not in self._adapter.hooks:
+    async def _call(self, adapter: Adapter, hook: str, arguments: Mapping[str, Any], envelope: Envelope | None) -> Any:
+        if hook not in adapter.hooks:
             raise AuthFailure("provider_protocol_error")
         acting = self._acting
         context = {
@@ -98,7 +107,7 @@ class Hooked:
             "credential": None if envelope is None else _written(envelope),
             "deadline": clock.text(clock.now() + timedelta(seconds=limits.HOOK_SECONDS)),
         }
-        return await self._adapter.call(Call(hook, arguments, context, self._send, self._count))
+        return await adapter.call(Call(hook, arguments, context, self._send, self._count))
 
     async def _send(self, verb: str, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
         if url.startswith("/"):

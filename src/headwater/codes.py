@@ -114,7 +114,7 @@ CONTRACT: Final[Mapping[str, Code]] = {
     "stale_description": Code(
         "operational", "observation", "refresh_description", "The description of its operations has changed."
     ),
-    "not_found": Code("operational", "admission", "check_configuration", "There is no such thing here."),
+    "not_found": Code("operational", "admission", "check_configuration", "There is no such thing here.", "param"),
     "instance_ambiguous": Code("usage", "arguments", "none", "The connector has several instances.", "instances"),
     "connection_unresolved": Code(
         "operational", "admission", "none", "It is not clear which connection is meant.", "connections"

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +47,14 @@ class Host:
 
         return readiness(self.settings)
 
+    def note_crash(self, error: BaseException) -> Path:
+        """Note where in Headwater something went wrong, and nothing else of it. See `store.crashes`."""
+        from headwater.store.crashes import note_crash
+        from headwater.store.locks import private
+
+        private(self.settings.state_dir)
+        return note_crash(self.settings.crashes_dir, error)
+
     # What can be run.
 
     @property
@@ -87,6 +94,8 @@ class Host:
 
         Raise `invalid_options` with every fault; nothing is remembered then.
         """
+        from dataclasses import replace
+
         from headwater.catalog.extensions import typed_extensions
         from headwater.catalog.instances import Instance, valid_name
 

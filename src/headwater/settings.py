@@ -2,14 +2,13 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from headwater.errors import refuse
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(NamedTuple):
     """The paths of one Headwater. Nothing is searched for in the working directory."""
 
     config_path: Path
@@ -62,6 +61,11 @@ class Settings:
     def browsers_dir(self) -> Path:
         """One browser profile an instance: its logins live there."""
         return self.state_dir / "browsers"
+
+    @property
+    def crashes_dir(self) -> Path:
+        """Notes of what went wrong inside Headwater."""
+        return self.state_dir / "crashes"
 
     @property
     def connectors_dir(self) -> Path:

@@ -23,11 +23,12 @@ class Answer:
     status: int
     stdout: str
     stderr: str
+    state: Path
 
     @property
     def result(self) -> Any:
         """The result of a command that succeeded."""
-        assert self.status == 0, self.stderr
+        assert self.status == 0, f"{self.stderr}{self.crash if 'cli_internal' in self.stderr else ''}"
         return json.loads(self.stdout)["result"]
 
     @property
@@ -36,7 +37,15 @@ class Answer:
         assert self.stdout == ""
         assert "Traceback" not in self.stderr
         (line,) = self.stderr.splitlines()
-        return json.loads(line)["error"]["data"]
+        error = json.loads(line)["error"]
+        assert error["code"] != "cli_internal", self.crash
+        return error["data"]
+
+    @property
+    def crash(self) -> str:
+        """The newest note of what went wrong inside."""
+        notes = sorted((self.state / "crashes").glob("*.txt"))
+        return notes[-1].read_text() if notes else "Nothing was noted."
 
 
 @dataclass(frozen=True)
@@ -75,7 +84,7 @@ class Headwater:
         done = subprocess.run(
             words, env=environment, input=stdin.encode(), capture_output=True, timeout=100, start_new_session=True
         )
-        return Answer(done.returncode, done.stdout.decode(), done.stderr.decode())
+        return Answer(done.returncode, done.stdout.decode(), done.stderr.decode(), self.state)
 
     def cursors(self, instance: str = "guest/adhoc") -> dict[str, Any]:
         """Return the committed cursors by stream."""

@@ -1,7 +1,5 @@
 """`headwater inbox`: the questions that connectors wait for, answered from any terminal."""
 
-import asyncio
-import resource
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -56,6 +54,8 @@ def answer(cli: Cli, question: str | None, answer_file: Path | None, *, decline:
 
     Exit status: 0, 1 where the question is not open any more.
     """
+    import resource
+
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # an answer may be a password: no core file holds one
     asked = [item for item in cli.host.questions() if question in (None, item.question_id)]
     if len(asked) != 1:
@@ -72,6 +72,8 @@ def answer(cli: Cli, question: str | None, answer_file: Path | None, *, decline:
 
 def _answer(question: Any, answer_file: Path | None) -> Mapping[str, Any] | None:
     """Return the answer's data; None where the owner gives up."""
+    import asyncio
+
     from headwater.cli.answers import AnswerFile, Terminal
 
     respondent = AnswerFile(answer_file) if answer_file is not None else Terminal.here()

@@ -1,9 +1,12 @@
 """A command group that imports a command when it is run, and none to print its help."""
 
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
 import click
+
+from headwater.cli.output import GivenTwice
 
 Table = dict[str, tuple[str, str]]
 
@@ -14,6 +17,7 @@ class LazyGroup(click.Group):
     def __init__(self, *args: Any, commands_table: Table, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._table = commands_table
+        self._imported: dict[str, click.Command] = {}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the commands, in the order of the table."""
@@ -23,9 +27,10 @@ class LazyGroup(click.Group):
         """Import one command."""
         if cmd_name not in self._table:
             return None
-        module, _, attribute = self._table[cmd_name][0].partition(":")
-        command: click.Command = getattr(import_module(f"headwater.cli.{module}"), attribute)
-        return command
+        if cmd_name not in self._imported:
+            module, _, attribute = self._table[cmd_name][0].partition(":")
+            self._imported[cmd_name] = _strict(getattr(import_module(f"headwater.cli.{module}"), attribute))
+        return self._imported[cmd_name]
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -40,3 +45,28 @@ class LazyGroup(click.Group):
         """Write the table, without importing anything."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, help_) for name, (_, help_) in self._table.items()])
+
+
+def _strict(command: click.Command) -> click.Command:
+    """Let a command, and all below it, refuse an option that is given twice: which of the two counts? (CLI-016)."""
+    make_parser = command.make_parser
+
+    def make_strict_parser(ctx: click.Context) -> Any:
+        parser = make_parser(ctx)
+        parse_args = parser.parse_args
+
+        def parse_once(args: list[str]) -> tuple[dict[str, Any], list[str], list[click.Parameter]]:
+            options, rest, order = parse_args(args)
+            for parameter in order:
+                if isinstance(parameter, click.Option) and not parameter.multiple and order.count(parameter) > 1:
+                    raise GivenTwice("", ctx)
+            return options, rest, order
+
+        parser.parse_args = parse_once  # type: ignore[method-assign]
+        return parser
+
+    command.make_parser = make_strict_parser  # type: ignore[method-assign]
+    below: Mapping[str, click.Command] = getattr(command, "commands", {})
+    for one in below.values():
+        _strict(one)
+    return command

@@ -1,16 +1,20 @@
 """The `headwater` command: the group, the global options, and the one place where failures become exits."""
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
-from typing import Never
+from typing import Final, Never
 
 import click
 
 from headwater.cli.lazy import LazyGroup
-from headwater.cli.output import Output
+from headwater.cli.output import GivenTwice, Output, Unwritten
 from headwater.cli.session import Cli
 from headwater.errors import HeadwaterError, is_exhausted, refuse
+
+# Starting makes many objects and no garbage: looking for some time and again would take a tenth of a short command.
+gc.set_threshold(50_000)
 
 COMMANDS = {
     "demo": ("demo:demo", "See the main job in a minute, with nothing configured."),
@@ -27,7 +31,10 @@ COMMANDS = {
     "instances": ("instances:instances", "Set up what is collected, without running it."),
     "setup": ("setup:setup", "What this machine has for Headwater to stand on."),
     "connectors": ("connectors:connectors", "What can be run; make one; check one; add one."),
+    "completions": ("completions:completions", "Print what a shell needs to complete commands."),
 }
+
+GLOBALS: Final = ("--config", "--state-dir", "--output")
 
 EPILOG = """\b
 Global options, before or after any command:
@@ -54,24 +61,24 @@ def main(arguments: Sequence[str] | None = None) -> Never:
     """Run the command line and exit."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     words, globals_ = take_globals(given)
-    output = Output(globals_.get("--output", "human"))
+    cli = Cli(Output(_mode(globals_)), *(globals_.get(name, [None])[0] for name in ("--config", "--state-dir")))
     try:
-        if output.mode not in ("human", "json"):
-            raise click.BadParameter("", param_hint="--output")
-        status = run(words, Cli(output, globals_.get("--config"), globals_.get("--state-dir")))
+        _check(given, globals_)
+        status = run(words, cli)
     except click.ClickException as error:
-        status = output.misuse(error)
+        status = cli.output.misuse(error)
     except HeadwaterError as error:
-        status = output.failure(error)
+        status = cli.output.failure(error)
     except (KeyboardInterrupt, click.Abort):
-        status = output.failure(refuse("interrupted"))
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        status = 1
+        status = cli.output.failure(refuse("interrupted"))
+    except (Unwritten, BrokenPipeError):
+        status = _unread(cli.output)
     except (OSError, RuntimeError) as error:
-        status = output.failure(refuse("machine_exhausted")) if is_exhausted(error) else output.internal()
-    except Exception:  # noqa: BLE001 - the one place that keeps a traceback from a person
-        status = output.internal()
+        exhausted = is_exhausted(error)
+        status = cli.output.failure(refuse("machine_exhausted")) if exhausted else _crashed(cli, error)
+    except Exception as error:  # noqa: BLE001 - the one place that keeps a traceback from a person
+        status = _crashed(cli, error)
+    gc.freeze()  # what is left is let go with the process, not object by object
     sys.exit(status)
 
 
@@ -86,22 +93,51 @@ def run(words: Sequence[str], cli: Cli) -> int:
     return result if isinstance(result, int) else 0
 
 
-def take_globals(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """Take the global options out of the arguments, wherever they stand before `--`."""
+def take_globals(arguments: Sequence[str]) -> tuple[list[str], dict[str, list[str]]]:
+    """Take the global options out of the arguments, wherever they stand before `--`, with what is given for each."""
     words: list[str] = []
-    found: dict[str, str] = {}
+    found: dict[str, list[str]] = {}
     rest = list(arguments)
     while rest:
         word = rest.pop(0)
         name, equals, value = word.partition("=")
         if word == "--":
             return [*words, word, *rest], found
-        if name not in ("--config", "--state-dir", "--output"):
+        if name not in GLOBALS:
             words.append(word)
         elif equals:
-            found[name] = value
+            found.setdefault(name, []).append(value)
         elif rest:
-            found[name] = rest.pop(0)
+            found.setdefault(name, []).append(rest.pop(0))
         else:
             words.append(word)
     return words, found
+
+
+def _mode(globals_: dict[str, list[str]]) -> str:
+    """Choose how to answer, a refusal of the command line included: to a program wherever it asks for it (CLI-015)."""
+    return "json" if "json" in globals_.get("--output", []) else "human"
+
+
+def _check(given: Sequence[str], globals_: dict[str, list[str]]) -> None:
+    """Refuse what no command could be given: a global option twice, or text that is none."""
+    if any(len(values) > 1 for values in globals_.values()):
+        raise GivenTwice("")
+    for name, (value,) in globals_.items():
+        if not value or (name == "--output" and value not in ("human", "json")):
+            raise click.BadParameter("", param_hint=name)
+    try:
+        "".join(given).encode()
+    except UnicodeEncodeError:
+        raise click.BadParameter("", param_hint="an argument") from None
+
+
+def _unread(output: Output) -> int:
+    """End where the result cannot be written; a person who closed the pipe is not told that it is closed (CLI-038)."""
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return output.internal(None) if output.is_json else 1
+
+
+def _crashed(cli: Cli, error: Exception) -> int:
+    return cli.output.internal(cli.note_crash(error))

@@ -1,17 +1,50 @@
 """What a person or a program gets to see. stdout carries the result and nothing else; the rest is stderr."""
 
-import shutil
 import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
 
 import click
 import msgspec
 
+from headwater.cli.shapes import fits
+from headwater.codes import NextAction
 from headwater.errors import HeadwaterError
 
-_PRESENTATION = {"cli_parse": 2, "cli_input": 2, "cli_internal": 1}
+_PRESENTATION: Final = {"cli_parse": 2, "cli_input": 2, "cli_source": 2, "cli_internal": 1}
+
+# What a person does next, where the failure names no command of its own (CLI-009).
+_NEXT: Final[Mapping[NextAction, str]] = {
+    "check_configuration": "headwater setup check",
+    "choose_clock_source": "Choose other clock sources in the configuration.",
+    "create_connection": "headwater connections connect <connector>/<instance>",
+    "refresh_description": "headwater instances describe <connector>/<instance>",
+    "repair_connection": "headwater connections reconnect <connector>/<instance>",
+    "request_permission": "Ask whoever may permit it.",
+    "retry_explicitly": "Try again.",
+    "retry_status": "Look how it stands, then try again.",
+    "revalidate_connection": "headwater connections revalidate <connector>/<instance>",
+    "revoke_connection": "headwater connections revoke <connector>/<instance>",
+    "select_protected_source": "Name one way to enter the credential: a terminal, a file or a pipe.",
+    "stop_owner": "headwater setup owner-stop",
+    "unlock_keyring": "Unlock the keyring, then try again.",
+    "upgrade": "Install the newest Headwater.",
+}
+
+
+class Unwritten(Exception):
+    """The result could not be written: whoever reads it is gone, or the disk is full."""
+
+
+class Misshapen(Exception):
+    """A result is not what the command declares."""
+
+
+class GivenTwice(click.UsageError):
+    """There are two values for one option."""
 
 
 class Output:
@@ -19,6 +52,7 @@ class Output:
 
     def __init__(self, mode: str) -> None:
         self.mode = mode
+        self._deprecations: list[Mapping[str, Any]] = []
 
     @property
     def is_json(self) -> bool:
@@ -26,17 +60,38 @@ class Output:
         return self.mode == "json"
 
     def result(self, value: Any, human: Callable[[], Iterable[str]]) -> None:
-        """Print a result: the value in the envelope, or the lines that `human` makes of it."""
+        """Print a result: the value in the envelope, or the lines that `human` makes of it.
+
+        A value that is not of the command's declared shape reaches nobody (CLI-033).
+        """
+        context = click.get_current_context(silent=True)
+        if context is not None and not fits(context.command_path.partition(" ")[2], value):
+            raise Misshapen
         if self.is_json:
-            sys.stdout.buffer.write(msgspec.json.encode({"ok": True, "result": value}) + b"\n")
-            return
-        for line in human():
-            sys.stdout.write(f"{line}\n")
+            self.write(self._envelope({"ok": True, "result": value}))
+        else:
+            self.write("".join(f"{line}\n" for line in human()).encode(errors="replace"))
+
+    def write(self, content: bytes) -> None:
+        """Write bytes to stdout. Raise `Unwritten` where they do not get there."""
+        if sys.stdout is None:
+            raise Unwritten
+        try:
+            sys.stdout.flush()
+            sys.stdout.buffer.write(content)
+            sys.stdout.buffer.flush()
+        except OSError as error:
+            raise Unwritten from error
 
     def note(self, text: str) -> None:
         """Tell a person something on the way; a program is not bothered with it (CLI-010)."""
         if not self.is_json:
-            sys.stderr.write(f"{text}\n")
+            _tell(f"{text}\n")
+
+    def deprecate(self, sentence: str, entry: Mapping[str, Any]) -> None:
+        """Say once that an old word was used: in a line before anything else, or in the envelope (CLI-013)."""
+        self._deprecations.append(entry)
+        self.note(f"deprecated: {sentence}")
 
     def failure(self, error: HeadwaterError) -> int:
         """Print a failure and return its exit status."""
@@ -44,40 +99,64 @@ class Output:
             data = {"kind": error.kind, "code": error.code, "stage": error.stage, "next_action": error.next_action}
             sentences = {"message": error.message, "safe": error.safe, "command": error.command}
             data.update({name: text for name, text in sentences.items() if text})
-            self._refusal("failure", {**data, **error.data})
+            self._refuse("failure", {**data, **error.data})
         else:
-            sys.stderr.write(f"headwater: {plain(error.message)}\n")
-            for line in error.data.get("explanation", ()) if isinstance(error.data, dict) else ():
-                sys.stderr.write(f"  {plain(line)}\n")
-            if error.safe:
-                sys.stderr.write(f"  {error.safe}\n")
-            if error.command:
-                sys.stderr.write(f"  Next: {typed(error.command)}\n")
+            lines = [
+                f"headwater: {plain(error.message)}",
+                *(f"  {plain(x)}" for x in error.data.get("explanation", ())),
+            ]
+            lines += [f"  {error.safe}"] if error.safe else []
+            command = error.command or _NEXT.get(error.next_action, "")
+            lines += [f"  Next: {typed(command)}"] if command else []
+            _tell("".join(f"{line}\n" for line in lines))
         return error.exit_status
 
     def misuse(self, error: click.ClickException) -> int:
-        """Print a parse refusal, without repeating what was typed (CLI-004, CLI-011)."""
-        shape = isinstance(error, click.BadParameter) and not isinstance(error, click.MissingParameter)
-        code = "cli_input" if shape else "cli_parse"
+        """Print a refusal of the command line itself, without repeating what was typed (CLI-004, CLI-011)."""
+        code = _presentation(error)
         if self.is_json:
-            self._refusal(code, {})
+            self._refuse(code, {})
         else:
             context = getattr(error, "ctx", None)
             path = context.command_path if context is not None else "headwater"
-            sys.stderr.write(f"headwater: {_misuse(error)}\n  Next: {typed(path)} --help\n")
+            _tell(f"headwater: {_misuse(error)}\n  Next: {typed(path)} --help\n")
         return _PRESENTATION[code]
 
-    def internal(self) -> int:
-        """Print that something went wrong inside, and nothing of what."""
+    def internal(self, note: Path | None) -> int:
+        """Print that something went wrong inside, and nothing of what; a person is told where it was noted."""
         if self.is_json:
-            self._refusal("cli_internal", {})
+            self._refuse("cli_internal", {})
         else:
-            sys.stderr.write("headwater: Something went wrong inside Headwater. What was stored is whole.\n")
+            _tell("headwater: Something went wrong inside Headwater. What was stored is whole.\n")
+            if note is not None:
+                _tell(f"  Where in Headwater, and nothing of yours, is noted in {plain(note)}\n")
         return _PRESENTATION["cli_internal"]
 
-    def _refusal(self, code: str, data: Mapping[str, Any]) -> None:
-        line = msgspec.json.encode({"ok": False, "error": {"code": code, "data": data}})
-        sys.stderr.write(line.decode() + "\n")
+    def _refuse(self, code: str, data: Mapping[str, Any]) -> None:
+        _tell(self._envelope({"ok": False, "error": {"code": code, "data": data}}).decode())
+
+    def _envelope(self, members: dict[str, Any]) -> bytes:
+        if self._deprecations:
+            members["deprecations"] = self._deprecations
+        return msgspec.json.encode(members) + b"\n"
+
+
+def _tell(text: str) -> None:
+    """Write to stderr, as UTF-8 whatever the locale; where there is none, nobody is told."""
+    if sys.stderr is None:
+        return
+    with suppress(OSError):
+        sys.stderr.flush()
+        sys.stderr.buffer.write(text.encode(errors="replace"))
+        sys.stderr.buffer.flush()
+
+
+def _presentation(error: click.ClickException) -> str:
+    if isinstance(error, click.FileError):
+        return "cli_source"
+    if isinstance(error, click.BadParameter) and not isinstance(error, click.MissingParameter):
+        return "cli_input"
+    return "cli_parse"
 
 
 def _misuse(error: click.ClickException) -> str:
@@ -85,18 +164,24 @@ def _misuse(error: click.ClickException) -> str:
         case click.MissingParameter():
             name = error.param.human_readable_name if error.param else "an argument"
             return f"{name} is missing."
+        case GivenTwice():
+            return "An option is given twice."
         case click.NoSuchOption():
             return "There is no such option."
         case click.BadParameter():
             name = error.param.human_readable_name if error.param else str(error.param_hint or "an argument")
             return f"The value of {name} does not fit."
-        case click.UsageError() if "No such command" in error.message:
+        case click.FileError():
+            return "A source that was named cannot be read."
+        case click.exceptions.NoSuchCommand():
             return "There is no such command."
     return "The command line does not fit."
 
 
 def typed(command: str) -> str:
     """Return a command as it has to be typed here: through the checkout's launcher where nothing is installed."""
+    import shutil
+
     return command if shutil.which("headwater") else command.replace("headwater", "./headwater", 1)
 
 

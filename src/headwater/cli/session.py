@@ -7,12 +7,13 @@ import click
 
 from headwater import limits
 from headwater.cli.output import Output
-from headwater.host import Host
-from headwater.settings import resolve
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
     from typing import Any
+
+    from headwater.host import Host
 
 
 class Cli:
@@ -24,9 +25,21 @@ class Cli:
         self.state_dir = state_dir
 
     @cached_property
-    def host(self) -> Host:
+    def host(self) -> "Host":
         """The host, over the paths that flags and environment choose."""
+        from headwater.host import Host
+        from headwater.settings import resolve
+
         return Host(resolve(self.config, self.state_dir))
+
+    def note_crash(self, error: BaseException) -> "Path | None":
+        """Note where something went wrong inside, and return the note; None where that cannot be written."""
+        from headwater.errors import HeadwaterError
+
+        try:
+            return self.host.note_crash(error)
+        except (OSError, HeadwaterError):
+            return None
 
 
 pass_cli = click.make_pass_decorator(Cli)

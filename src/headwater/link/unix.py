@@ -5,18 +5,22 @@ go this way. A socket is reached through its folder's descriptor, because a sock
 and a state directory may be deeper.
 """
 
-import asyncio
+from __future__ import annotations
+
 import os
 import socket
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from headwater import limits
+
+if TYPE_CHECKING:
+    import asyncio
 
 Message = Mapping[str, Any]
 Handler = Callable[[Message], Awaitable[Message]]
@@ -29,6 +33,8 @@ async def serving(path: Path, handler: Handler) -> AsyncIterator[None]:
     `handler` takes a question and returns the answer. A peer of another user, a question that is too large or
     no JSON object, and one that does not come in time are dropped.
     """
+    import asyncio
+
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     with _reached(path) as name, _private():
@@ -46,6 +52,8 @@ async def serving(path: Path, handler: Handler) -> AsyncIterator[None]:
 
 
 async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, handler: Handler) -> None:
+    import asyncio
+
     try:
         if _peer(writer.get_extra_info("socket")) != os.geteuid():
             return

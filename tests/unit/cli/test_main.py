@@ -24,7 +24,7 @@ def run(*words: str) -> subprocess.CompletedProcess[str]:
 )
 def test_global_options_stand_anywhere(words):
     """Before, between or after the command words, a global option is the same."""
-    assert take_globals(words) == (["runs", "list"], {"--output": "json"})
+    assert take_globals(words) == (["runs", "list"], {"--output": ["json"]})
 
 
 def test_nothing_is_taken_from_behind_the_double_dash():

@@ -7,8 +7,7 @@ has `items` and, where there is more, `next_cursor`.
 import base64
 import binascii
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
 import msgspec
@@ -23,8 +22,7 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class RecordFilter:
+class RecordFilter(NamedTuple):
     """Which records of a stream, newest first. `fields` pairs top-level field names with the text they hold."""
 
     since: str | None = None
@@ -156,7 +154,7 @@ class Reader:
                 raise refuse("not_found", "There is no such stream.", command="headwater streams list")
             within = [row["id"] for row in self._rows("searched_streams", instance, stream)]
         found = search(self._connection, match, within, limit, after(cursor, match))
-        page: Row = {"items": [asdict(hit) for hit in found.hits], "complete": found.complete}
+        page: Row = {"items": [vars(hit) for hit in found.hits], "complete": found.complete}
         page["searched"] = len(self._rows("searched_streams", instance, stream))
         if found.last is not None:
             page["next_cursor"] = place(found.last, match)

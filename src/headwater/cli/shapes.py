@@ -1,0 +1,282 @@
+"""What each command may print: its result is held to this before anybody sees it (CLI-033).
+
+A shape is a type, `None`, a tuple of shapes of which one fits, a list with the shape of its items, or a table of
+members; a name with `?` may be absent, and the name `...` stands for any. `object` is whatever a provider or a
+connector said.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+Shape = Any
+
+MAYBE_TEXT: Final = (str, None)
+_NAMES: Final = [str]
+_COUNTS: Final = {"accepted": int, "unchanged": int, "deleted": int, "rejected": int, "gaps": int}
+_FAULTS: Final = [{"pointer": str, "rule": str, "message": str}]
+
+_RUN: Final = {
+    "run_id": str,
+    "instance": str,
+    "mode": str,
+    "status": str,
+    "cause": MAYBE_TEXT,
+    "message": MAYBE_TEXT,
+    "started_at": str,
+    "ended_at": MAYBE_TEXT,
+    "namespace": MAYBE_TEXT,
+}
+_LISTED_RUN: Final = {**_RUN, "accepted": (int, None), "unchanged": (int, None), "rejected": (int, None)}
+_WITHHELD: Final = [{"stream": str, "reason": MAYBE_TEXT, "message": MAYBE_TEXT, "keys?": [object]}]
+_WHOLE_RUN: Final = {
+    **_RUN,
+    "connector_id": str,
+    "facts": {...: object},
+    "stderr_tail": MAYBE_TEXT,
+    "undone_by": MAYBE_TEXT,
+    "streams": [{"stream": str, **_COUNTS}],
+    "checkpoints": {
+        "committed": _NAMES,
+        "withheld": _WITHHELD,
+        "covered": [{"stream": str, "by": str, "status": str}],
+    },
+    "healed": int,
+    "gaps": [
+        {
+            "stream": str,
+            "parent": MAYBE_TEXT,
+            "key": MAYBE_TEXT,
+            "locator": MAYBE_TEXT,
+            "reason": MAYBE_TEXT,
+            "retryable": bool,
+            "status": str,
+            "times": int,
+        }
+    ],
+    "events": [{"kind": str, "at": str, "data": object}],
+}
+_EXPLAINED_STREAM: Final = {
+    "stream": str,
+    "seen": int,
+    "kept": int,
+    "unchanged": int,
+    "deleted": int,
+    "rejected": int,
+    "gaps": int,
+}
+_SUMMARY: Final = {
+    "run_id": str,
+    "instance": str,
+    "status": str,
+    "cause": MAYBE_TEXT,
+    "message": MAYBE_TEXT,
+    "streams": [{"stream": str, **_COUNTS}],
+    "checkpoints": {"committed": _NAMES, "withheld": _WITHHELD},
+    "connector_error?": {...: object},
+    "gaps_retried?": {"run_id": str, "status": str, "tried": int, "healed": int},
+}
+_GAP: Final = {
+    "gap": int,
+    "instance": str,
+    "stream": str,
+    "parent": MAYBE_TEXT,
+    "key": MAYBE_TEXT,
+    "reason": MAYBE_TEXT,
+    "retryable": bool,
+    "status": str,
+    "times": int,
+    "tries": int,
+    "tried_at": MAYBE_TEXT,
+    "due_at": MAYBE_TEXT,
+    "first_run": str,
+    "last_run": str,
+}
+_RECEIPT: Final = {
+    "receipt": int,
+    "run_id": str,
+    "instance": str,
+    "stream": MAYBE_TEXT,
+    "reason": str,
+    "message": MAYBE_TEXT,
+    "key": MAYBE_TEXT,
+    "at": str,
+}
+_RECORD: Final = {
+    "instance": str,
+    "stream": str,
+    "key": str,
+    "version": int,
+    "time?": str,
+    "emitted_at": str,
+    "data": object,
+}
+_DECLARED: Final = {
+    "shape": str,
+    "connector_id": str,
+    "source_kind": MAYBE_TEXT,
+    "version": MAYBE_TEXT,
+    "display_name": MAYBE_TEXT,
+    "publisher": object,
+    "bindings": _NAMES,
+    "human_interaction": _NAMES,
+    "presets": [{"id": str, "label": MAYBE_TEXT, "streams": _NAMES}],
+    "streams": [{"stream": str, ...: object}],
+}
+_ADDED: Final = {
+    "connector": str,
+    "connector_id": str,
+    "version": MAYBE_TEXT,
+    "digest": str,
+    "files": int,
+    "installed": _NAMES,
+    "streams": _NAMES,
+    "bindings": _NAMES,
+}
+_SCHEDULE: Final = {
+    "instance": str,
+    "paused": bool,
+    "next_at": MAYBE_TEXT,
+    "last_started_at": MAYBE_TEXT,
+    "last_status": MAYBE_TEXT,
+    "failures": int,
+    "fault": ({"code": str, "message": str}, None),
+    ...: object,
+}
+
+
+def _page(item: Shape, **more: Shape) -> Shape:
+    return {"items": [item], **more, "next_cursor?": str}
+
+
+SHAPES: Final[Mapping[str, Shape]] = {
+    "demo": (_SUMMARY, {"stored_before": int, "stored": int, "lost": int, "doubled": int}),
+    "collect": _SUMMARY,
+    "collect schedule set": _SCHEDULE,
+    "collect schedule pause": _SCHEDULE,
+    "collect schedule resume": _SCHEDULE,
+    "collect schedule remove": {"instance": str},
+    "collect schedule list": {"schedules": [_SCHEDULE]},
+    "collect schedule run": {"runs": ({...: int}, [{"instance": MAYBE_TEXT, ...: object}])},
+    "streams list": {
+        "streams": [
+            {
+                "instance": str,
+                "stream": str,
+                "semantics": MAYBE_TEXT,
+                "records": int,
+                "updated_at": MAYBE_TEXT,
+                "checkpoint_at": MAYBE_TEXT,
+            }
+        ]
+    },
+    "records list": _page(_RECORD),
+    "records get": {**_RECORD, "run_id": str},
+    "records history": {
+        "versions": [{"version": int, "emitted_at": str, "data": object, "run_id": str, "deleted": bool}]
+    },
+    "records search": _page({"instance": str, "stream": str, "key": str, ...: object}, complete=bool, searched=int),
+    "records export": {"records": int, "out": str},
+    "runs list": _page(_LISTED_RUN),
+    "runs show": _WHOLE_RUN,
+    "runs explain": {**_WHOLE_RUN, "streams": [_EXPLAINED_STREAM]},
+    "runs cancel": {"run_id": str, "status": str},
+    "runs undo": {
+        "undone": str,
+        "streams": [{"stream": str, "restored": int, "removed": int}],
+        "cursors": _NAMES,
+        "dry_run": bool,
+        "run_id?": str,
+    },
+    "inbox list": {
+        "items": [
+            {
+                "question": str,
+                "run_id": str,
+                "instance": str,
+                "kind": str,
+                "message": str,
+                "schema": object,
+                "seconds_left": int,
+            }
+        ]
+    },
+    "inbox answer": {"question": str, "status": str},
+    "gaps list": _page(_GAP),
+    "gaps explain": {**_GAP, "locator": object, "last_error": object},
+    "gaps retry": {
+        "items": [{"instance": str, "tried": int, "healed": int, "open": int, "run_id": str, "status": str}]
+    },
+    "rejections list": _page({**_RECEIPT, "bytes": (int, None)}),
+    "rejections show": {**_RECEIPT, "line_base64": MAYBE_TEXT},
+    "state show": {
+        "cursors": [
+            {
+                "instance": str,
+                "namespace": str,
+                "stream": str,
+                "cursor": object,
+                "committed_at": str,
+                "run_id": str,
+            }
+        ]
+    },
+    "serve": {"listening": str, "token_file": str},
+    "connectors list": {
+        "connectors": [{"connector": str, "origin": str, "version": MAYBE_TEXT, "digest": str, "description": str}]
+    },
+    "connectors show": {
+        **_DECLARED,
+        "connector": str,
+        "origin": str,
+        "digest": str,
+        "changes": _NAMES,
+        "command": _NAMES,
+        "compatibility": MAYBE_TEXT,
+        "options": {...: object},
+        "required_options": _NAMES,
+    },
+    "connectors new": {"folder": str, "next": _NAMES},
+    "connectors add": {**_ADDED, "next": _NAMES},
+    "connectors upgrade": {**_ADDED, "changed": bool, "changes": _NAMES, "asks": _NAMES},
+    "connectors remove": {"connector": str, "instances": _NAMES, "kept": _NAMES},
+    "connectors check": {
+        "conforms": bool,
+        "seed": int,
+        "runs": int,
+        "left_out": {...: str},
+        "clauses": [{"clause": str, "level": str, "verdict": str, ...: object}],
+    },
+    "connectors validate": {**_DECLARED, "advice": _FAULTS},
+}
+
+
+def fits(command: str, value: Any) -> bool:
+    """Whether a value is what a command may print. A command that declares nothing prints what it has."""
+    return _fits(SHAPES.get(command, object), value)
+
+
+def _fits(shape: Shape, value: Any) -> bool:
+    match shape:
+        case None:
+            return value is None
+        case tuple():
+            return any(_fits(one, value) for one in shape)
+        case list():
+            return isinstance(value, list | tuple) and all(_fits(shape[0], item) for item in value)
+        case dict():
+            return isinstance(value, Mapping) and _members_fit(shape, value)
+    return isinstance(value, shape) and not (shape is int and isinstance(value, bool))
+
+
+def _members_fit(shape: Mapping[Any, Shape], value: Mapping[str, Any]) -> bool:
+    rest = dict(value)
+    other = shape.get(...)
+    for name, one in shape.items():
+        if name is ...:
+            continue
+        bare = name.removesuffix("?")
+        if bare not in rest and bare == name:
+            return False
+        if bare in rest and not _fits(one, rest.pop(bare)):
+            return False
+    return not rest if other is None else all(_fits(other, item) for item in rest.values())

@@ -46,13 +46,17 @@ class Desktop:
     def start_alone(self) -> None:
         """Start a keyring that nobody logs in to: it has no login collection."""
         self.keyring = self._start(*_DAEMON)
-        until(lambda: self._answers(SERVICE, "Service", "Collections") is not None)
+        until(self.is_running)
+
+    def is_running(self) -> bool:
+        """Whether a keyring serves the bus."""
+        return self._answers(SERVICE, "Service", "Collections") is not None
 
     def kill(self) -> None:
         """Kill the keyring at once, as a crash does."""
         self.keyring.kill()
         self.keyring.wait()
-        until(lambda: self.locked() is None)
+        until(lambda: not self.is_running())
 
     @contextmanager
     def frozen(self, process: subprocess.Popen[bytes]) -> Iterator[None]:

@@ -189,6 +189,17 @@ def test_a_move_that_is_not_known_to_last_is_unknown(sealed, place, monkeypatch)
     refusal(write(sealed), "outcome_unknown", "retry_status")
 
 
+@pytest.mark.clause("CLI-402")
+def test_a_disk_that_lies_is_found_out(sealed, monkeypatch):
+    """It says that the file was moved to its place, and it was not."""
+    run(write(sealed))
+    monkeypatch.setattr(os, "rename", lambda *names, **folders: None)
+    refusal(write(sealed), "outcome_unknown", "retry_status")
+    refusal(sealed.probe())
+    monkeypatch.undo()
+    run(sealed.probe())
+
+
 def test_a_file_that_is_full_is_refused_and_stays(sealed, place, monkeypatch):
     monkeypatch.setattr(limits, "SEALED_BYTES", 2_000)
     version = run(write(sealed))

@@ -64,8 +64,8 @@ class LoginKeyring:
         item = self._item(scope, version)
         if item is None:
             return False
-        (prompt,) = DBusAddressWrapper(item, f"{SS_PREFIX}Item", self._bus).call("Delete", "")
-        if prompt != _NONE or self._item(scope, version) is not None:
+        DBusAddressWrapper(item, f"{SS_PREFIX}Item", self._bus).call("Delete", "")
+        if self._item(scope, version) is not None:
             raise unavailable("The keyring did not delete the credential.", safe="The credential is where it was.")
         return True
 

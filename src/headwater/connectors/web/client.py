@@ -24,7 +24,7 @@ READ_SECONDS: Final = 30.0
 EXCHANGE_SECONDS: Final = 180.0
 BODY_BYTES: Final = 64 * MIB
 # The wait before each further try, and the longest that a provider may ask for within a run.
-BACK_OFF_SECONDS: Final = (0.5, 2.0)
+BACK_OFF_SECONDS: Final = (0.5, 1.5)
 PATIENCE_SECONDS: Final = 60.0
 REDIRECTS: Final = 5
 
@@ -153,14 +153,15 @@ class Client:
         if not self._admits(origin):
             return Answer(0, request.url, fault="it is on another server")
         self.requests += 1
-        link = self._links.get(origin)
-        if link is not None:
-            answer = _exchange(link, request)
-            # A kept connection may have been closed by the other side meanwhile: that is no try.
-            if answer.status or answer.fault != _CUT:
-                return answer
-        link = self._links[origin] = _opened(origin)
-        return _exchange(link, request)
+        kept = self._links.get(origin)
+        answer = _exchange(kept, request) if kept is not None else Answer(0, request.url, fault=_CUT)
+        if answer.fault == _CUT:
+            # Either there was no connection, or the other side had closed it meanwhile, which is no try.
+            self._links[origin] = _opened(origin)
+            answer = _exchange(self._links[origin], request)
+        if answer.fault:
+            del self._links[origin]
+        return answer
 
 
 class _Request(NamedTuple):

@@ -1,0 +1,1 @@
+"""What an account has on GitHub."""

@@ -1,0 +1,238 @@
+"""A session with an IMAP server: signed in, read-only, each answer bounded in bytes and in time."""
+
+import imaplib
+import re
+import ssl
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final
+
+from headwater.sdk import Fail, RunContext
+
+if TYPE_CHECKING:
+    from headwater.connectors.imap.responses import Fetched, Listed, Piece, Refused, fetched, listed, quoted, status
+else:
+    from responses import Fetched, Listed, Piece, Refused, fetched, listed, quoted, status
+
+TLS_PORT: Final = 993
+PORT: Final = 143
+TIMEOUT_SECONDS: Final = 60.0
+MESSAGE_BYTES: Final = 64 * 1024 * 1024
+# A server that says a message is smaller than it is gets this much more, and then the connection ends.
+LITERAL_BYTES: Final = 2 * MESSAGE_BYTES
+BATCH_BYTES: Final = 4 * 1024 * 1024
+BATCH_MESSAGES: Final = 200
+WINDOW: Final = 1_000
+
+_QUESTION: Final = {
+    "type": "object",
+    "required": ["username", "password"],
+    "properties": {
+        "username": {"type": "string", "title": "User name"},
+        "password": {"type": "string", "format": "password", "title": "Password"},
+    },
+}
+_STATUS = "(MESSAGES UNSEEN UIDNEXT UIDVALIDITY)"
+
+
+class _Bounded(imaplib.IMAP4):
+    """Takes no literal that is longer than any that was asked for."""
+
+    def read(self, size: int) -> bytes:
+        if size > LITERAL_BYTES:
+            raise self.abort("literal too long")
+        return super().read(size)
+
+
+class _BoundedTls(_Bounded, imaplib.IMAP4_SSL):
+    """The same over TLS."""
+
+
+@dataclass(frozen=True)
+class Selected:
+    """A mailbox as it was when it was opened. `modseq` is None where the server keeps none (RFC 7162)."""
+
+    exists: int
+    validity: int
+    next_uid: int | None
+    modseq: int | None
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """End the run in plain words where the connection fails. What the server said is not repeated."""
+    try:
+        yield
+    except ssl.SSLCertVerificationError as error:
+        why = error.verify_message or "it cannot be verified"
+        message = f"The server's certificate is not trusted: {why}."
+        raise Fail(message, retryable=False, hint="manual_action_required") from None
+    except (imaplib.IMAP4.abort, OSError) as error:
+        why = f" ({error.strerror})" if isinstance(error, OSError) and error.strerror else ""
+        raise Fail(f"The server cannot be reached, or hung up{why}.", hint="retry_by_runtime") from None
+    except (imaplib.IMAP4.error, UnicodeDecodeError):
+        raise Fail("The server and this connector do not understand each other.", hint="unknown") from None
+
+
+class Account:
+    """One person's mailboxes on a server."""
+
+    def __init__(self, client: imaplib.IMAP4, host: str, username: str) -> None:
+        self._client = client
+        self.host, self.username = host, username
+        self._counts_changes = self._can_vanish = False
+
+    @classmethod
+    def of(cls, run: RunContext) -> "Account":
+        """Ask for the credentials, and sign in."""
+        host = run.options.get("host")
+        if not isinstance(host, str) or not host:
+            raise Fail("Set the option `host` to the mail server.", retryable=False, hint="manual_action_required")
+        answer = run.ask("credentials", f"Sign in to {host}.", _QUESTION)
+        username, password = (answer.get(name) for name in ("username", "password"))
+        if not all(isinstance(text, str) and text and "\0" not in text for text in (username, password)):
+            raise Fail("A user name and a password are needed.", retryable=False, hint="refresh_credentials")
+        with told():
+            account = cls(_connected(run.options, host), host, str(username))
+            account._sign_in(str(password))
+        return account
+
+    def _sign_in(self, password: str) -> None:
+        client = self._client
+        if "LOGINDISABLED" in client.capabilities:
+            message = "The server takes no password on this connection: set `security` to `tls` or `starttls`."
+            raise Fail(message, retryable=False, hint="manual_action_required")
+        try:
+            if "AUTH=PLAIN" in client.capabilities:
+                client.authenticate("PLAIN", lambda _: f"\0{self.username}\0{password}".encode())
+            else:
+                client.login(self.username, password)
+        except client.abort:
+            raise
+        except (client.error, UnicodeError):
+            message = "The server did not accept the user name and password."
+            raise Fail(message, retryable=False, hint="refresh_credentials") from None
+        _, answer = client.capability()
+        client.capabilities = tuple(answer[-1].decode("ascii", "replace").upper().split())
+        self._counts_changes = not {"CONDSTORE", "QRESYNC"}.isdisjoint(client.capabilities)
+        if {"ENABLE", "QRESYNC"} <= set(client.capabilities):
+            self._can_vanish = client.enable("QRESYNC")[0] == "OK"
+
+    def mailboxes(self) -> list[Listed]:
+        """List every mailbox; what is returned is whole."""
+        return list(listed(_taken(self._client.list('""', "*"))))
+
+    def status(self, raw: bytes) -> dict[str, int]:
+        """Return the numbers of a mailbox that is not opened: messages, unseen, uidnext, uidvalidity."""
+        return status(_taken(self._client.status(quoted(raw), _STATUS)))  # type: ignore[arg-type]
+
+    def examine(self, raw: bytes) -> Selected:
+        """Open a mailbox to read it; nothing in it changes by that."""
+        (exists,) = _taken(self._client.select(quoted(raw), readonly=True))[-1:]  # type: ignore[arg-type]
+        validity = self._number("UIDVALIDITY")
+        if validity is None:
+            raise Refused
+        count = int(exists) if isinstance(exists, bytes) and exists.isdigit() else 0
+        modseq = self._number("HIGHESTMODSEQ") if self._counts_changes else None
+        return Selected(count, validity, self._number("UIDNEXT"), modseq)
+
+    def _number(self, name: str) -> int | None:
+        found = self._client.response(name)[1][-1:]
+        return int(found[0]) if found and found[0] and found[0].isdigit() else None
+
+    def listing(self, exists: int, first_uid: int, items: str) -> Iterator[list[Fetched]]:
+        """Yield windows of messages from the newest one down to a UID. Call it right after `examine`.
+
+        Message numbers hold still all the while: a server may not take one away during a FETCH (RFC 9051 section
+        7.5.1).
+        """
+        for last in range(exists, 0, -WINDOW):
+            numbers = f"{max(1, last - WINDOW + 1)}:{last}"
+            window = [row for row in fetched(_taken(self._client.fetch(numbers, items))) if row.size_bytes is not None]
+            yield [row for row in window if row.uid >= first_uid]
+            if any(row.uid < first_uid for row in window):
+                return
+
+    def changes(self, last_uid: int, modseq: int) -> tuple[list[Fetched], str]:
+        """Return the messages up to a UID whose flags changed since, and the UIDs that were expunged since.
+
+        The latter are empty where the server has no QRESYNC (RFC 7162).
+        """
+        self._client.response("VANISHED")
+        since = f"(CHANGEDSINCE {modseq}{' VANISHED' if self._can_vanish else ''})"
+        rows = list(fetched(self._uid_fetch(f"1:{last_uid}", f"(FLAGS RFC822.SIZE) {since}")))
+        said = self._client.response("VANISHED")[1]
+        gone = [re.sub(rb"[^0-9:,]", b"", line).decode("ascii") for line in said if isinstance(line, bytes)]
+        return [row for row in rows if row.uid <= last_uid and row.size_bytes is not None], ",".join(filter(None, gone))
+
+    def sizes(self, uids: Sequence[int]) -> list[tuple[int, int]]:
+        """Return UID and size in bytes of those messages that there are."""
+        found: list[tuple[int, int]] = []
+        for at in range(0, len(uids), BATCH_MESSAGES):
+            asked = ",".join(map(str, uids[at : at + BATCH_MESSAGES]))
+            rows = fetched(self._uid_fetch(asked, "(RFC822.SIZE)"))
+            found += [(row.uid, row.size_bytes) for row in rows if row.size_bytes is not None]
+        return sorted(found)
+
+    def messages(self, sizes: Sequence[tuple[int, int]]) -> Iterator[list[Fetched]]:
+        """Yield batches of whole messages in the order of `sizes`; of one that is too large, the header alone.
+
+        A message that the server does not hand out is left out, and so is one that is gone.
+        """
+        for batch in _batches(sizes):
+            try:
+                yield self._batch(batch)
+            except Refused:
+                for one in batch:
+                    with suppress(Refused):
+                        yield self._batch([one])
+
+    def _batch(self, batch: Sequence[tuple[int, int]]) -> list[Fetched]:
+        section = "" if all(size <= MESSAGE_BYTES for _, size in batch) else "HEADER"
+        asked = {uid for uid, _ in batch}
+        items = f"(FLAGS INTERNALDATE RFC822.SIZE BODY.PEEK[{section}])"
+        rows = fetched(self._uid_fetch(",".join(map(str, sorted(asked))), items))
+        return sorted((row for row in rows if row.raw is not None and row.uid in asked), key=attrgetter("uid"))
+
+    def _uid_fetch(self, uids: str, items: str) -> list[Piece]:
+        return _taken(self._client.uid("FETCH", uids, items))
+
+
+def _connected(options: dict[str, Any], host: str) -> imaplib.IMAP4:
+    security = options.get("security", "tls")
+    port = int(options.get("port") or (TLS_PORT if security == "tls" else PORT))
+    if security == "none":
+        return _Bounded(host, port, timeout=TIMEOUT_SECONDS)
+    try:
+        context = ssl.create_default_context(cadata=options.get("ca"))
+    except (ssl.SSLError, ValueError):
+        raise Fail("The option `ca` is no certificate.", retryable=False, hint="manual_action_required") from None
+    if security == "tls":
+        return _BoundedTls(host, port, ssl_context=context, timeout=TIMEOUT_SECONDS)
+    client = _Bounded(host, port, timeout=TIMEOUT_SECONDS)
+    if "STARTTLS" not in client.capabilities:
+        raise Fail("The server offers no STARTTLS.", retryable=False, hint="manual_action_required")
+    client.starttls(context)
+    return client
+
+
+def _taken(answer: tuple[str, list[Any]]) -> list[Any]:
+    if answer[0] != "OK":
+        raise Refused
+    return answer[1]
+
+
+def _batches(sizes: Sequence[tuple[int, int]]) -> Iterator[list[tuple[int, int]]]:
+    """Cut into batches that fit into memory; a large message is one of its own."""
+    batch: list[tuple[int, int]] = []
+    total = 0
+    for uid, size in sizes:
+        if batch and (total + size > BATCH_BYTES or len(batch) >= BATCH_MESSAGES):
+            yield batch
+            batch, total = [], 0
+        batch.append((uid, size))
+        total += size
+    if batch:
+        yield batch

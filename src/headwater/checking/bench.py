@@ -124,8 +124,11 @@ class Bench:
 
     @contextlib.contextmanager
     def spool(self) -> Iterator[Path]:
-        """Make the spool of one run; what the run left in it goes with it."""
-        with tempfile.TemporaryDirectory(dir=self.place, prefix="run-") as folder:
+        """Make the spool of one run; what the run left in it goes with it, or at last with `place`.
+
+        A program that is killed inside a confinement may write for a moment longer than its outside is there.
+        """
+        with tempfile.TemporaryDirectory(dir=self.place, prefix="run-", ignore_cleanup_errors=True) as folder:
             yield Path(folder)
 
     def launch(self, bindings: Mapping[str, Mapping[str, Any]], spool: Path) -> Launch:

@@ -57,7 +57,7 @@ async def check(
         known = ", ".join(PACKS)
         raise refuse("invalid_input", f"There is no such pack; there are {known}.", safe="Nothing was started.")
     wanted = list(dict.fromkeys(packs)) or list(PACKS)
-    with tempfile.TemporaryDirectory(prefix="headwater-check-") as place:
+    with tempfile.TemporaryDirectory(prefix="headwater-check-", ignore_cleanup_errors=True) as place:
         bench = Bench(folder, options, Path(place), answers, seed, hidden)
         first, findings = await whole(bench)
         left_out = {} if first.succeeded else dict.fromkeys(wanted, "The whole run did not succeed.")

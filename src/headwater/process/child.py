@@ -148,7 +148,7 @@ class Child:
                 await ready.wait()
         except TimeoutError:
             if self._exited.is_set():
-                self._stdin.close()
+                await self.close_input()
         finally:
             if not self._stdin.closed:
                 loop.remove_writer(self._stdin.fileno())

@@ -45,7 +45,7 @@ class Survey:
 
 def survey() -> Survey:
     """Try every way with a program that does nothing."""
-    with tempfile.TemporaryDirectory(prefix="headwater-setup-") as folder:
+    with tempfile.TemporaryDirectory(prefix="headwater-setup-", ignore_cleanup_errors=True) as folder:
         standings = [_standing(way, Path(folder).resolve()) for way in WAYS]
     used = next(standing.name for standing in standings if standing.works)
     return Survey(used, standings, _installing() if used != BUBBLEWRAP.name else "")

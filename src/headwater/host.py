@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headwater import clock
-from headwater.errors import HeadwaterError
+from headwater.errors import HeadwaterError, refuse
 from headwater.settings import Settings
 
 if TYPE_CHECKING:
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from headwater.collect.ports import Outcome, Respondent
     from headwater.collect.schedules import PastRun
     from headwater.collecting import CollectRequest, Program, Watching
+    from headwater.configuration.selecting import Selection
+    from headwater.configuring import Configuring
+    from headwater.connecting import Connecting
     from headwater.control import Question
     from headwater.cursors import Cursors, StateAddress
     from headwater.readiness import Readiness
@@ -40,6 +43,13 @@ class Host:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self._store: StoreProcess | None = None
+
+    @property
+    def configuring(self) -> Configuring:
+        """The configuration, to be made and looked at."""
+        from headwater.configuring import Configuring
+
+        return Configuring(self.settings)
 
     def readiness(self) -> Readiness:
         """Look at what this machine has, and change nothing."""
@@ -101,7 +111,14 @@ class Host:
 
         known = self.instances.all().get(valid_name(name), Instance(name))
         instance = replace(known, folder=folder.resolve()) if folder is not None else known
-        options = self._folder_of(instance).checked_options(instance.options, settings)
+        placed = self._placed(instance)
+        options = self._folder_of(instance).checked_options({**instance.options, **placed}, settings)
+        if any(options[name] != value for name, value in placed.items()):
+            message = (
+                "The configuration gives this instance its endpoint; another one takes an instance of another name."
+            )
+            raise refuse("invalid_options", message, safe="Nothing was started.")
+        options = {name: value for name, value in options.items() if name not in placed}
         instance = replace(instance, options=options, bindings={**known.bindings, **typed_extensions(bindings)})
         if instance != known or name not in self.instances.all():
             self.instances.add(instance)
@@ -115,7 +132,7 @@ class Host:
         folder.verify()
         connector, _, name = instance.name.partition("/")
         package = folder.package
-        options, environment = dict(instance.options), package.environment
+        options, environment = {**instance.options, **self._placed(instance)}, package.environment
         told = (options, environment, instance.streams, package.filled_variables(options), package.compatibility)
         offered = instance.bindings
         return Program(folder.declaration, folder.command, connector, name, folder.path, *told, bindings=offered)
@@ -127,6 +144,16 @@ class Host:
 
         declaration = read(manifest)
         return Program(declaration, command, declaration.short_name, ADHOC)
+
+    def _placed(self, instance: Instance) -> dict[str, Any]:
+        """Return the endpoint that the configuration gives an instance, where its connector has such an option."""
+        if not self.settings.config_path.exists():
+            return {}
+        from headwater.configuration.reading import read
+
+        entry = read(self.settings.config_path).find(*instance.name.split("/"))
+        takes_it = "endpoint" in self._folder_of(instance).package.options.get("properties", {})
+        return {"endpoint": entry.endpoint} if entry is not None and entry.endpoint is not None and takes_it else {}
 
     def _folder_of(self, instance: Instance) -> ConnectorFolder:
         from headwater.catalog.folders import folder_at
@@ -154,6 +181,45 @@ class Host:
         options = folder.checked_options(folder.fixture("options"), settings)
         drawn, hidden = clock.seed() if seed is None else seed, self.settings.private
         return await check(folder, options, answers, packs=packs, seed=drawn, hidden=hidden)
+
+    # The owner.
+
+    def stop_owner(self) -> dict[str, str]:
+        """Ask the owner of the state directory to end, and wait until it did."""
+        from headwater.link.owner import Place, stop
+
+        disposition = stop(Place.of(self.settings.state_dir))
+        return {"disposition": disposition, "state_path": str(self.settings.state_dir)}
+
+    def observe(self, selection: Selection) -> dict[str, Any]:
+        """Return how the owner sees an instance; `owner_unavailable` where none answers (CLI-259)."""
+        from headwater.link.owner import Place, ask
+
+        described = self.configuring.describe(selection)
+        try:
+            told = ask(Place.of(self.settings.state_dir), "status", selection=_written(described))
+        except HeadwaterError as error:
+            if error.code not in ("unavailable", "outcome_unknown"):
+                raise
+            names = {name: described[name] for name in ("adapter", "connector", "instance")}
+            revision = described["configuration"]["configuration_revision"]
+            seen = {"state": "owner_unavailable", "observed_at_ms": clock.millis()}
+            return {**names, "configuration_revision": revision, **seen}
+        return dict(told["observation"])
+
+    def stop_instance(self, selection: Selection, revision: str, host: str, child: str) -> dict[str, Any]:
+        """Stop exactly this incarnation of an instance's program, and keep it stopped."""
+        from headwater.link.owner import Place, ask
+
+        told = ask(
+            Place.of(self.settings.state_dir),
+            "stop",
+            selection=_written(self.configuring.describe(selection)),
+            expected_revision=revision,
+            host_incarnation=host,
+            child_incarnation=child,
+        )
+        return dict(told["observation"])
 
     # Collecting.
 
@@ -260,6 +326,15 @@ class Host:
                     declared[instance.name] = declaration.streams
         return Cursors(self.settings, declared)
 
+    # Connecting.
+
+    @property
+    def connecting(self) -> Connecting:
+        """The accounts that are connected."""
+        from headwater.connecting import Connecting
+
+        return Connecting(self.settings)
+
     # Looking.
 
     def past_runs(self, programs: Sequence[Program]) -> list[list[PastRun]]:
@@ -277,3 +352,8 @@ class Host:
 
         with reading(self.settings.database_path) as connection:
             yield Reader(connection)
+
+
+def _written(described: Mapping[str, Any]) -> list[str | None]:
+    """Return the selection of a described instance, as it crosses a socket."""
+    return [described["connector"], described["instance"], None]

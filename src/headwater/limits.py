@@ -205,7 +205,6 @@ REFRESH_LEAD_SECONDS: Final = 60
 # The configuration: what it may hold, and how long its names are.
 PATH_BYTES: Final = 4 * KIB
 ENDPOINT_BYTES: Final = 2_048
-SELECTOR_BYTES: Final = 128
 CONFIGURED_ENTRIES: Final = 64
 CONSUMERS: Final = 64
 CONSUMER_ALIASES: Final = 64
@@ -220,3 +219,14 @@ ARGUMENT_BYTES: Final = 4 * KIB
 CRASH_NOTES: Final = 20
 CRASH_EXCEPTIONS: Final = 8
 CRASH_FRAMES: Final = 50
+
+# The owner.
+OWNER_IDLE_SECONDS: Final = 600.0  # without a client, before it ends by itself
+OWNER_START_SECONDS: Final = 10.0  # until one that was started answers
+OWNER_STOP_SECONDS: Final = 20.0  # until one that was asked to end has ended
+OWNER_ANSWER_SECONDS: Final = 60.0  # for one question
+OWNER_TICK_SECONDS: Final = 1.0
+OWNER_LOOK_SECONDS: Final = 0.05  # between two looks at whether one answers, or has ended
+OWNER_CLIENTS: Final = 32
+ADAPTERS_STARTING: Final = 4  # at once
+START_LOG_BYTES: Final = 64 * KIB

@@ -1,5 +1,8 @@
 """Whether this machine is ready: what Headwater stands on, looked at without changing anything."""
 
+from __future__ import annotations
+
+import asyncio
 import os
 import platform
 import shlex
@@ -7,14 +10,19 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from headwater.catalog.instances import Instances
+from headwater.configured import configuration_of
 from headwater.errors import HeadwaterError
 from headwater.process.browser import find_browser, is_sandboxed
 from headwater.process.confinement.survey import Survey, survey
 from headwater.process.confinement.ways import HELD
 from headwater.settings import Settings
+
+if TYPE_CHECKING:
+    from headwater.configuration.model import Configuration
+    from headwater.connect.ports import Custody
+    from headwater.connect.reading import Mounted
 
 State = Literal["ready", "failed", "unknown"]
 
@@ -32,20 +40,68 @@ class Prerequisite:
 
 @dataclass(frozen=True)
 class Readiness:
-    """What was found. `confinement` says how connectors are held to their bindings."""
+    """What was found. `confinement` says how connectors are held to their bindings.
+
+    `keyring` is the place of credentials that is configured: `available`, `locked` or `unavailable`.
+    """
 
     system: str
+    keyring: str
     prerequisites: tuple[Prerequisite, ...]
     confinement: Survey
 
 
 def readiness(settings: Settings) -> Readiness:
-    """Look at everything, or raise `invalid_configuration` for a `collect.toml` that does not load (CLI-113)."""
-    count = len(Instances(settings.collect_path).all())
-    configuration = Prerequisite("configuration", "ready", f"{count} instances are set up.")
-    confinement = survey()
-    found = (configuration, _metadata(settings), _sqlite(), _private(settings), _confinement(confinement), _browser())
-    return Readiness(f"{platform.system()} {platform.release()}", found, confinement)
+    """Look at everything, or raise `invalid_configuration` for a configuration that does not load (CLI-113)."""
+    configuration, confinement = configuration_of(settings, needed=False), survey()
+    keyring, custody = _custody(settings, configuration)
+    found = (
+        _configuration(settings, configuration),
+        _metadata(settings),
+        custody,
+        _sqlite(),
+        _private(settings),
+        _confinement(confinement),
+        _browser(),
+    )
+    return Readiness(f"{platform.system()} {platform.release()}", keyring, found, confinement)
+
+
+def _configuration(settings: Settings, configuration: Configuration) -> Prerequisite:
+    if not os.path.lexists(settings.config_path):
+        detail = "There is no config.toml yet: accounts need one, collecting alone does not."
+        return Prerequisite("configuration", "unknown", detail, command="headwater setup init")
+    return Prerequisite("configuration", "ready", f"{len(configuration.entries)} instances are configured.")
+
+
+def _custody(settings: Settings, configuration: Configuration) -> tuple[str, Prerequisite]:
+    """Look whether credentials could be kept, without a prompt and without writing (CLI-108, CLI-109)."""
+    from headwater.reaching import custody_of
+
+    try:
+        custody, mounted = custody_of(settings, configuration)
+        state = asyncio.run(_state(custody, mounted))
+    except HeadwaterError as error:
+        if error.code == "invalid_configuration":
+            raise
+        state = "unavailable"
+    if state == "available":
+        return state, Prerequisite("keyring", "ready", "Credentials can be kept.")
+    if state == "locked":
+        detail = "The keyring is locked; nothing was unlocked."
+        return state, Prerequisite("keyring", "failed", detail, "unlock_keyring")
+    detail = "The place where credentials are kept cannot be used: no account can be connected."
+    return state, Prerequisite("keyring", "failed", detail, "check_configuration")
+
+
+async def _state(custody: Custody, mounted: Mounted | None) -> str:
+    from headwater.vault.secret_service import SecretServiceCustody
+
+    if isinstance(custody, SecretServiceCustody):
+        return await custody.state()
+    if mounted is not None:
+        await custody.probe()  # which only looks there
+    return "available"
 
 
 def _metadata(settings: Settings) -> Prerequisite:

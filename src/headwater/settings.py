@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from headwater.errors import refuse
+from headwater import limits
+from headwater.errors import HeadwaterError, refuse
 
 
 class Settings(NamedTuple):
@@ -76,21 +77,35 @@ class Settings(NamedTuple):
 def resolve(config: str | None, state_dir: str | None, environment: Mapping[str, str] | None = None) -> Settings:
     """Choose the paths: the flag, then the XDG directory, then the default below HOME (CLI-051, CLI-054).
 
-    With both flags given no variable is read. An XDG variable counts only when it is absolute (CLI-052).
+    With both flags given no variable is read. An XDG variable counts only where it is absolute, and no folder of
+    somebody else's (CLI-052). A path that is not absolute, or too long, is refused (CLI-062).
     """
     variables = os.environ if environment is None else environment
-    config_path = Path(config).absolute() if config else _below(variables, "XDG_CONFIG_HOME", ".config") / "config.toml"
-    state_path = Path(state_dir).absolute() if state_dir else _below(variables, "XDG_STATE_HOME", ".local/state")
+    config_path = Path(config) if config else _below(variables, "XDG_CONFIG_HOME", ".config") / "config.toml"
+    state_path = Path(state_dir) if state_dir else _below(variables, "XDG_STATE_HOME", ".local/state")
+    for path in (config_path, state_path):
+        if not path.is_absolute() or "\0" in str(path) or len(os.fsencode(path)) > limits.PATH_BYTES:
+            raise _unresolved("A path has to begin with / and to have at most 4,096 bytes.")
     return Settings(config_path, state_path)
 
 
 def _below(variables: Mapping[str, str], name: str, fallback: str) -> Path:
-    if Path(variables.get(name, "")).is_absolute():
+    if _is_own(variables.get(name, "")):
         return Path(variables[name]) / "headwater"
     if Path(variables.get("HOME", "")).is_absolute():
         return Path(variables["HOME"]) / fallback / "headwater"
-    raise refuse(
-        "invalid_configuration",
-        f"Neither a flag nor {name} nor HOME says where to keep things.",
-        configuration_rule="config_path_unresolved",
-    )
+    raise _unresolved(f"Neither a flag nor {name} nor HOME says where to keep things.")
+
+
+def _is_own(folder: str) -> bool:
+    """Whether this can be the user's folder: absolute, and nobody else's where it is there."""
+    if not Path(folder).is_absolute():
+        return False
+    try:
+        return Path(folder).stat().st_uid == os.geteuid()
+    except OSError:
+        return True
+
+
+def _unresolved(message: str) -> HeadwaterError:
+    return refuse("invalid_configuration", message, configuration_rule="config_path_unresolved")

@@ -77,7 +77,7 @@ def test_a_catalog_entry_has_the_names_of_the_connector_that_it_serves():
         "a", adapter_id='"catalog"', executable=f'{{path="/c", sha256="{DIGEST}", args=["--connector", "git"]}}'
     )
     text = document(named + entry("b", adapter_id='"catalog"')).encode()
-    assert [found.connector for found in parse(text, {"git"}).entries] == ["git", "catalog"]
+    assert [found.connector for found in parse(text, lambda: {"git"}).entries] == ["git", "catalog"]
     assert [found.connector for found in parse(text).entries] == ["catalog", "catalog"]
 
 

@@ -141,7 +141,7 @@ def test_a_schedule_is_set_paused_resumed_and_removed(scheduled):
     paused = scheduled.type("collect", "schedule", "pause", "good/me").result
     assert paused == {**row, "paused": True, "next_at": None}
     assert scheduled.type("collect", "schedule", "resume", "good/me").result == row
-    assert scheduled.type("instances", "list").result["instances"][0]["instance"] == "good/me"
+    assert scheduled.type("instances", "list").result["instances"][0]["connector"] == "good"
     assert scheduled.type("collect", "schedule", "remove", "good/me").status == 0
     assert scheduled.list() == {}
     for command in ("remove", "pause", "resume"):

@@ -22,11 +22,11 @@ def test_a_check_of_a_new_machine_makes_nothing(headwater):
     answer = headwater.type("setup", "check")
     assert (answer.stderr, answer.stdout.count("\n")) == ("", 1)
     result = answer.result
-    assert result.keys() == {"config_path", "state_path", "os", "prerequisites", "confinement"}
+    assert result.keys() == {"config_path", "state_path", "os", "keyring", "prerequisites", "confinement"}
     assert result["config_path"] == str(headwater.place / "config.toml")
     assert result["state_path"] == str(headwater.state)
     assert states(result)["metadata"] == "unknown"
-    assert states(result)["configuration"] == "ready"
+    assert states(result)["configuration"] == "unknown"
     assert list(headwater.place.iterdir()) == []
 
 

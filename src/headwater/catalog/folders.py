@@ -19,6 +19,7 @@ from headwater.manifest.package import Package, read_package
 
 if TYPE_CHECKING:
     from headwater.catalog.pins import Pin
+    from headwater.manifest.integration import Integration
 
 BUNDLED = Path(headwater.connectors.__file__).parent
 
@@ -78,6 +79,14 @@ class ConnectorFolder:
         from headwater.manifest.reading import read
 
         return read(self.manifest)
+
+    @cached_property
+    def integration(self) -> "Integration | None":
+        """What the connector declares of signing in, None where it declares nothing. Raise `invalid_manifest`."""
+        from headwater.manifest.integration import read_integration
+
+        path = self.path / "integration.json"
+        return read_integration(_read(path)) if path.exists() else None
 
     @property
     def version(self) -> str:

@@ -12,8 +12,8 @@ from typing import Any
 
 from headwater import limits
 from headwater.catalog.extensions import Extensions, is_extension
-from headwater.toml_tables import with_members, without_table
 from headwater.errors import HeadwaterError, refuse
+from headwater.toml_tables import with_members, without_table
 
 FORMAT = "headwater-collect/1"
 _PART = r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}"

@@ -1,15 +1,16 @@
-"""`headwater instances`: set up what is collected, without running it."""
+"""`headwater instances`: what is configured, and set up to be collected, without running it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from headwater import clock
-from headwater.cli.output import table, typed
+from headwater.cli.output import pairs, table, typed
+from headwater.cli.selection import OldGroup, SelectingGroup, selected, selectors
 from headwater.cli.session import Cli, pass_cli
 
 if TYPE_CHECKING:
@@ -17,9 +18,9 @@ if TYPE_CHECKING:
     from headwater.host import Host
 
 
-@click.group()
+@click.group(cls=SelectingGroup)
 def instances() -> None:
-    """Set up what is collected, without running it."""
+    """See what is configured, and set up what is collected, without running it."""
 
 
 @instances.command()
@@ -40,24 +41,80 @@ def add(cli: Cli, name: str, settings: tuple[str, ...], folder: Path | None, bin
 @instances.command("list")
 @pass_cli
 def list_(cli: Cli) -> None:
-    """List the instances that are set up. Exit status: 0."""
-    found = cli.host.instances.all()
+    """List the instances that are configured. Exit status: 0, or 2 where the configuration cannot be used."""
+    listed, found = cli.host.configuring.instances(), cli.host.instances.all()
     due = _due(cli.host, found)
-    rows = [
-        {
-            "instance": item.name,
-            "folder": None if item.folder is None else str(item.folder),
-            "options": dict(item.options),
-            "shown": ", ".join(f"{key}={value}" for key, value in item.options.items()),
-            "next": due.get(item.name),
-        }
-        for item in found.values()
-    ]
-    columns = {"instance": "instance", "shown": "options", "folder": "folder"}
+    rows = [_row(f"{row['connector']}/{row['instance']}", found, due) for row in listed["instances"]]
+    columns = {"instance": "instance", "options": "options", "folder": "folder"}
     if due:
         columns["next"] = "next run"
-    result = [{name: value for name, value in row.items() if name not in ("shown", "next")} for row in rows]
-    cli.output.result({"instances": result}, lambda: table(rows, columns, empty="No instance is set up."))
+    cli.output.result(listed, lambda: table(rows, columns, empty="No instance is set up."))
+
+
+def _row(name: str, found: Mapping[str, Instance], due: Mapping[str, str]) -> dict[str, str | None]:
+    """Return what a person reads of an instance."""
+    item = found.get(name)
+    options = "" if item is None else ", ".join(f"{key}={value}" for key, value in item.options.items())
+    folder = None if item is None or item.folder is None else str(item.folder)
+    return {"instance": name, "options": options, "folder": folder, "next": due.get(name)}
+
+
+@instances.command()
+@click.argument("target", required=False, metavar="[<connector>/<instance>]")
+@selectors
+@pass_cli
+def describe(cli: Cli, target: str | None, connector: str | None, instance: str | None, adapter: str | None) -> None:
+    """Show what is configured of one instance. Exit status: 0, 1 where there is none, 2 what was typed does not fit."""
+    told = cli.host.configuring.describe(selected(connector, instance, adapter, target))
+    name = f"{told['connector']}/{told['instance']}"
+    cli.output.result(told, lambda: pairs({"instance": name, **_flat(told["configuration"])}))
+
+
+@instances.command()
+@selectors
+@pass_cli
+def status(cli: Cli, connector: str | None, instance: str | None, adapter: str | None) -> None:
+    """Show how the program of an instance stands, as its owner sees it; nothing is started.
+
+    Exit status: 0 whatever was seen, 1 there is no such instance, 2 what was typed does not fit.
+    """
+    told = cli.host.observe(selected(connector, instance, adapter))
+    cli.output.result({"observation": told}, lambda: pairs(told))
+
+
+@instances.command()
+@selectors
+@click.option("--expected-revision", required=True, help="The configuration revision that `status` showed.")
+@click.option("--host-incarnation", required=True, help="The owner's incarnation that `status` showed.")
+@click.option("--child-incarnation", required=True, help="The program's incarnation that `status` showed.")
+@pass_cli
+def stop(
+    cli: Cli,
+    connector: str | None,
+    instance: str | None,
+    adapter: str | None,
+    expected_revision: str,
+    host_incarnation: str,
+    child_incarnation: str,
+) -> None:
+    """Stop exactly the program that `status` showed, and keep the instance stopped until it is used by name.
+
+    Exit status: 0 stopped, 1 it is another one by now or nobody owns it, 2 what was typed does not fit.
+    """
+    named = (expected_revision, host_incarnation, child_incarnation)
+    told = cli.host.stop_instance(selected(connector, instance, adapter), *named)
+    cli.output.result({"observation": told}, lambda: pairs(told))
+
+
+def _flat(told: Mapping[str, Any], above: str = "") -> dict[str, Any]:
+    """Return members of members beside the others, for people."""
+    rows: dict[str, Any] = {}
+    for name, value in told.items():
+        if isinstance(value, dict):
+            rows.update(_flat(value, f"{above}{name}."))
+        else:
+            rows[f"{above}{name}"] = ", ".join(map(str, value)) if isinstance(value, list) else value
+    return rows
 
 
 def _due(host: Host, found: Mapping[str, Instance]) -> dict[str, str]:
@@ -69,3 +126,11 @@ def _due(host: Host, found: Mapping[str, Instance]) -> dict[str, str]:
 
     now = clock.now()
     return {standing.name: next_start(standing, now) for standing in standings(host, now)}
+
+
+adapters = OldGroup(
+    "adapters",
+    commands=instances.commands,
+    help="The old name of instances (deprecated).",
+    old={name: f"instances {name}" for name in ("list", "describe", "status", "stop")},
+)

@@ -29,7 +29,11 @@ COMMANDS = {
     "state": ("state:state", "The committed cursors of an instance."),
     "serve": ("serve:serve", "Let programs on this machine read and put cursors, over HTTP."),
     "instances": ("instances:instances", "Set up what is collected, without running it."),
-    "setup": ("setup:setup", "What this machine has for Headwater to stand on."),
+    "setup": ("setup:setup", "Make the configuration; see what this machine has for Headwater to stand on."),
+    "list": ("listing:list_", "The connectors that can be connected and collected, with your instances."),
+    "owner": ("owner:owner", "Be the owner of the state directory: run the schedules, keep adapters ready."),
+    "adapters": ("instances:adapters", "The old name of instances (deprecated)."),
+    "connections": ("connections:connections", "Accounts, connected once to the instances that need them."),
     "connectors": ("connectors:connectors", "What can be run; make one; check one; add one."),
     "completions": ("completions:completions", "Print what a shell needs to complete commands."),
 }

@@ -1,11 +1,11 @@
-"""`headwater setup`: what this machine has for Headwater to stand on."""
+"""`headwater setup`: make the configuration, and see what this machine has for Headwater to stand on."""
 
 from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
-from headwater.cli.output import table
+from headwater.cli.output import table, typed
 from headwater.cli.session import Cli, pass_cli
 
 if TYPE_CHECKING:
@@ -19,7 +19,19 @@ WAYS = {"name": "confinement", "works": "works", "holds": "holds", "why": "why n
 
 @click.group()
 def setup() -> None:
-    """What this machine has for Headwater to stand on."""
+    """Make the configuration, and see what this machine has for Headwater to stand on."""
+
+
+@setup.command()
+@pass_cli
+def init(cli: Cli) -> None:
+    """Make the configuration and the database, for you alone. What is there is never touched.
+
+    Exit status: 0 made, 1 there is a configuration already, 2 its folder cannot be used.
+    """
+    made = cli.host.configuring.initialize()
+    what = "configuration" if made["disposition"] == "created" else "database"
+    cli.output.result(made, lambda: [f"The {what} is made.", f"  Next: {typed('headwater list')}"])
 
 
 @setup.command()
@@ -35,10 +47,23 @@ def check(cli: Cli) -> None:
         "config_path": str(settings.config_path),
         "state_path": str(settings.state_dir),
         "os": found.system,
+        "keyring": found.keyring,
         "prerequisites": msgspec.to_builtins(found.prerequisites),
         "confinement": msgspec.to_builtins(found.confinement),
     }
     cli.output.result(result, lambda: _lines(found))
+
+
+@setup.command("owner-stop")
+@pass_cli
+def owner_stop(cli: Cli) -> None:
+    """Ask the owner of the state directory to end. Nothing is started, and no process is signalled.
+
+    Exit status: 0 it ended, or none was running; 1 it did not.
+    """
+    told = cli.host.stop_owner()
+    words = {"stopped": "The owner has ended.", "not_running": "No owner was running."}
+    cli.output.result(told, lambda: [words[told["disposition"]]])
 
 
 def _lines(found: "Readiness") -> "Iterator[str]":

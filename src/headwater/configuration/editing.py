@@ -2,14 +2,14 @@
 
 import re
 import tomllib
-from collections.abc import Callable, Collection, MutableMapping
+from collections.abc import Callable, MutableMapping
 from pathlib import Path
 from typing import Any, Final
 
 from headwater.configuration.checks import is_endpoint
 from headwater.configuration.files import read_owned, replace_owned
 from headwater.configuration.model import Configuration, Entry
-from headwater.configuration.reading import BOM, NEWEST, parse
+from headwater.configuration.reading import BOM, NEWEST, Shipped, parse
 from headwater.configuration.refusals import unusable
 from headwater.configuration.revisions import is_reachable
 from headwater.errors import HeadwaterError, refuse
@@ -25,7 +25,7 @@ def give_endpoint(
     endpoint: str,
     *,
     admit: Callable[[Entry], None],
-    shipped: Collection[str] = (),
+    shipped: Shipped = frozenset,
 ) -> Configuration:
     """Write the endpoint of an instance, and return the configuration as it then is. What is written already stays.
 
@@ -96,7 +96,7 @@ def _lacks_endpoint(known: Configuration, connector: str, instance: str, endpoin
     return False
 
 
-def _read_back(path: Path, before: bytes, entry: Entry, shipped: Collection[str]) -> Configuration:
+def _read_back(path: Path, before: bytes, entry: Entry, shipped: Shipped) -> Configuration:
     """Return what was written as it is read; where it does not hold the endpoint, bring the old text back (CLI-244)."""
     written = read_owned(path)
     found = parse(written, shipped)

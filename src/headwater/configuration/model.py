@@ -66,8 +66,8 @@ class Entry:
     enabled: bool = True
     configuration_revision: str = ""
     credential_revision: str | None = None
+    in_adapters: bool = False
     unmigrated: bool = False
-    listed: bool = True
 
     @property
     def name(self) -> str:
@@ -127,11 +127,11 @@ class Configuration:
     def beside(self, collected: Iterable[tuple[str, str]]) -> "Configuration":
         """Return the configuration with the instances that only `collect.toml` has (decision 25)."""
         known = {(entry.connector, entry.instance) for entry in self.entries}
-        more = [unpinned(*pair, listed=False) for pair in collected if pair not in known]
+        more = [unpinned(*pair) for pair in collected if pair not in known]
         return replace(self, entries=(*self.entries, *more)) if more else self
 
 
-def unpinned(connector: str, instance: str, *, listed: bool = True) -> Entry:
+def unpinned(connector: str, instance: str) -> Entry:
     """Return an instance of which nothing is said but its name (CLI-182)."""
     name = f"{connector}.{instance}"
-    return Entry(connector, instance, name, name, listed=listed)
+    return Entry(connector, instance, name, name)

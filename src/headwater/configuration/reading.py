@@ -11,7 +11,7 @@ Five formats are read; what each allows is in `docs/reference/configuration.md`.
 import os
 import tomllib
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, get_args
@@ -23,29 +23,30 @@ from headwater.configuration.model import Configuration, Consumer, Entry, Execut
 from headwater.configuration.refusals import unusable
 
 NEWEST: Final = "connectors-local/5"
+Shipped = Callable[[], Collection[str]]
 BOM: Final = "\ufeff"
 _ALL: Final = frozenset(
     {"format", "owner_uid", "default_adapter", "secret_service_socket", "adapters", "approval_clock"}
 )
 
 
-def read(path: Path, shipped: Collection[str] = ()) -> Configuration:
+def read(path: Path, shipped: Shipped = frozenset) -> Configuration:
     """Read the configuration at a path, or raise `invalid_configuration` with its rule.
 
-    `shipped` are the connectors that this build brings along: a legacy catalog entry that serves one of them has its
-    names.
+    `shipped` returns the connectors that this build brings along, and is asked where there is a legacy catalog entry:
+    one that serves such a connector has its names.
     """
     return parse(read_owned(path), shipped)
 
 
-def read_if_there(path: Path, shipped: Collection[str] = ()) -> Configuration:
+def read_if_there(path: Path, shipped: Shipped = frozenset) -> Configuration:
     """Read the configuration, or return an empty one where there is no file. Any other file is refused as by `read`."""
     if not os.path.lexists(path):
         return Configuration(NEWEST, os.geteuid())
     return read(path, shipped)
 
 
-def parse(content: bytes, shipped: Collection[str] = ()) -> Configuration:
+def parse(content: bytes, shipped: Shipped = frozenset) -> Configuration:
     """Read a configuration's bytes."""
     root = _root(content)
     format_ = checks.choice(root.get("format"), get_args(Format), "format")
@@ -108,11 +109,11 @@ def _owner(root: Mapping[str, Any]) -> int:
     return owner
 
 
-def _legacy(root: Mapping[str, Any], shipped: Collection[str]) -> list[Entry]:
+def _legacy(root: Mapping[str, Any], shipped: Shipped) -> list[Entry]:
     def connector_of(executable: Executable) -> str | None:
         words = executable.args
         named = [value for option, value in pairwise(words) if option == "--connector"]
-        return named[0] if named and named[0] in shipped else None
+        return named[0] if named and named[0] in shipped() else None
 
     table = checks.table(root.get("adapters", {}), "[adapters]")
     return [rows.legacy(alias, row, connector_of) for alias, row in table.items()]

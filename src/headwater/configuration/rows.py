@@ -48,7 +48,7 @@ def legacy(alias: str, row: Any, connector_of: ConnectorOf) -> Entry:
         raise unusable(f"the alias of {where} is a word of management")
     checks.closed(checks.table(row, where), _LEGACY, where)
     instance_id = checks.selector(row.get("instance_id"), f"instance_id of {where}")
-    entry = _pinned(Entry("", alias, alias, instance_id), row, where)
+    entry = _pinned(Entry("", alias, alias, instance_id, in_adapters=True), row, where)
     assert entry.pins is not None
     if entry.pins.adapter_id != CATALOG:
         return replace(entry, connector=entry.pins.adapter_id)

@@ -1,0 +1,51 @@
+"""What is configured: `config.toml`, and the instances that only `collect.toml` has (decision 25)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headwater.configuration.reading import read, read_if_there
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from headwater.catalog.folders import ConnectorFolder
+    from headwater.catalog.instances import Instance
+    from headwater.configuration.model import Configuration, Entry
+    from headwater.configuration.revisions import Declared
+    from headwater.settings import Settings
+
+
+def configuration_of(settings: Settings, *, needed: bool = True) -> Configuration:
+    """Read the configuration, or raise `invalid_configuration`; where it is not `needed`, there may be no file yet."""
+    from headwater.catalog.instances import Instances
+
+    configuration = (read if needed else read_if_there)(settings.config_path, shipped)
+    names = [name.partition("/") for name in Instances(settings.collect_path).all()]
+    return configuration.beside((connector, instance) for connector, _, instance in names)
+
+
+def folder_of(settings: Settings, entry: Entry, collected: Instance | None) -> ConnectorFolder:
+    """Return the connector that serves an instance: the folder that it is collected from, or the one of its name."""
+    from headwater.catalog.folders import Catalog, folder_at
+
+    if collected is not None and collected.folder is not None:
+        return folder_at(collected.folder)
+    return Catalog(settings.connectors_dir).find(entry.connector)
+
+
+def declared_by(folder: ConnectorFolder) -> Declared:
+    """Return what a connector declares that an instance of it is derived from."""
+    from headwater.configuration.revisions import Declared
+
+    integration, options = folder.integration, folder.package.options.get("properties", {})
+    methods = {} if integration is None else integration.methods
+    endpoint = options.get("endpoint", {}).get("default")
+    return Declared(folder.version, methods, "endpoint" in options, endpoint if isinstance(endpoint, str) else None)
+
+
+def shipped() -> Collection[str]:
+    """Return the names of the connectors that this build brings along."""
+    from headwater.catalog.folders import bundled
+
+    return {folder.name for folder in bundled()}

@@ -1,0 +1,145 @@
+"""Setting up and looking at what is configured: nothing is started, and no provider or keyring is asked."""
+
+from __future__ import annotations
+
+import os
+import platform
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Literal
+
+from headwater.configured import configuration_of, declared_by, folder_of
+from headwater.errors import HeadwaterError, refuse
+from headwater.settings import Settings
+
+if TYPE_CHECKING:
+    from headwater.configuration.model import Entry
+    from headwater.configuration.selecting import Selection
+
+Shown = dict[str, Any]
+Disposition = Literal["created", "state_initialized"]
+
+
+class Configuring:
+    """The configuration of one Headwater."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    def initialize(self) -> Shown:
+        """Make the configuration, or the database that an existing one lacks; nothing that is there is touched.
+
+        Raise `configuration_exists` where there is nothing to make, or the existing one cannot be read.
+        """
+        from headwater.store.locks import private
+        from headwater.store.sqlite.database import open_database
+
+        settings = self._settings
+        disposition = self._configured()
+        if not settings.database_path.exists():
+            private(settings.state_dir)
+            open_database(settings.database_path).close()
+        return {"disposition": disposition, **where(settings)}
+
+    def _configured(self) -> Disposition:
+        from headwater.configuration.creating import first
+        from headwater.configuration.files import create_owned
+
+        path = self._settings.config_path
+        if not os.path.lexists(path):
+            create_owned(path, first(os.geteuid()))
+            return "created"
+        if not self._settings.database_path.exists():
+            with suppress(HeadwaterError):
+                configuration_of(self._settings)
+                return "state_initialized"
+        raise refuse("configuration_exists", safe="It was left as it is.", command="headwater setup check")
+
+    def connectors(self) -> Shown:
+        """Return the connectors that this build brings along, each with its ways to sign in and its instances."""
+        from headwater.catalog.folders import bundled
+
+        named: dict[str, list[str]] = {}
+        for entry in configuration_of(self._settings, needed=False).instances:
+            if not entry.in_adapters:
+                named.setdefault(entry.connector, []).append(entry.instance)
+        rows = []
+        for folder in sorted(bundled(), key=lambda folder: folder.name):
+            profiles = [] if folder.integration is None else list(folder.integration.methods)
+            instances = sorted(named.get(folder.name, ()))
+            rows.append({"connector": folder.name, "profiles": profiles, "instances": instances})
+        return {"connectors": rows}
+
+    def instances(self) -> Shown:
+        """Return what is configured, each instance by its connector and its name (CLI-256, CLI-257)."""
+        configuration = configuration_of(self._settings, needed=False)
+        rows = [
+            {
+                "connector": entry.connector,
+                "instance": entry.instance,
+                "instance_id": entry.instance_id,
+                "startup": entry.startup,
+                "restart": entry.restart,
+            }
+            for entry in sorted(configuration.instances, key=lambda entry: (entry.connector, entry.instance))
+        ]
+        lone = sorted(entry.alias for entry in configuration.entries if entry.unmigrated)
+        return {"instances": rows, **({"unmigrated": lone} if lone else {}), "source": "configuration"}
+
+    def describe(self, selection: Selection) -> Shown:
+        """Return what is configured of one instance (CLI-284)."""
+        from headwater.configuration.selecting import select
+
+        entry = select(configuration_of(self._settings, needed=False), selection)
+        selectors = {"adapter": entry.alias, "connector": entry.connector, "instance": entry.instance}
+        return {**selectors, "configuration": self._summary(entry), "source": "configuration", "stale": False}
+
+    def _summary(self, entry: Entry) -> Shown:
+        told: Shown = {
+            "instance_id": entry.instance_id,
+            "startup": entry.startup,
+            "restart": entry.restart,
+            "enabled": entry.enabled,
+            "endpoint": entry.endpoint,
+            "profile": entry.profile,
+            "description": entry.description or None,
+            **(self._derived(entry) if entry.pins is None else _pinned(entry)),
+        }
+        return {name: value for name, value in told.items() if value is not None}
+
+    def _derived(self, entry: Entry) -> Shown:
+        from headwater.catalog.instances import Instances
+        from headwater.configuration.revisions import derived
+
+        collected = Instances(self._settings.collect_path).all().get(entry.name)
+        now = derived(entry, declared_by(folder_of(self._settings, entry, collected)))
+        told: Shown = {
+            "configuration_revision": now.configuration_revision,
+            "endpoint": now.endpoint,
+            "profile": now.profile,
+        }
+        if collected is not None:
+            told["collect"] = {
+                "folder": None if collected.folder is None else str(collected.folder),
+                "streams": list(collected.streams),
+                "options": dict(collected.options),
+                "bindings": dict(collected.bindings),
+                "is_scheduled": collected.schedule is not None,
+            }
+        return told
+
+
+def where(settings: Settings) -> dict[str, str]:
+    """Return the paths that were chosen, and the system."""
+    system = f"{platform.system()} {platform.release()}"
+    return {"config_path": str(settings.config_path), "state_path": str(settings.state_dir), "os": system}
+
+
+def _pinned(entry: Entry) -> Shown:
+    assert entry.pins is not None
+    executable = entry.pins.executable
+    return {
+        "configuration_revision": entry.configuration_revision,
+        "adapter_id": entry.pins.adapter_id,
+        "protocol": entry.pins.protocol,
+        "executable": {"path": str(executable.path), "sha256": executable.sha256, "args": list(executable.args)},
+    }

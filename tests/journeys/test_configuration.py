@@ -1,0 +1,244 @@
+"""`setup init`, `list`, `instances list` and `describe`: what is configured, made once, and looked at."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import threading
+import tomllib
+
+import pytest
+from configuration.documents import document, entry, write
+
+SUPPORT = '[connectors.matrix.instances.support]\nalias = "old"\nendpoint = "https://a.example"\n'
+OLD = {"option": "--adapter", "replacement": ["--connector", "--instance"]}
+
+
+def state_of(place):
+    """Return every file below a folder, with its bytes."""
+    return {str(path): path.read_bytes() for path in place.rglob("*") if path.is_file()}
+
+
+@pytest.mark.clause("CLI-100", "CLI-105", "CLI-106", "CLI-104", "CLI-102", "CLI-246")
+def test_init_makes_a_configuration_once(headwater):
+    """Owner-only, in the newest format, with nothing in it; the second time nothing is touched."""
+    made = headwater.type("setup", "init").result
+    assert made.keys() == {"disposition", "config_path", "state_path", "os"}
+    assert (made["disposition"], made["config_path"]) == ("created", str(headwater.place / "config.toml"))
+    path = headwater.place / "config.toml"
+    assert path.stat().st_mode & 0o777 == 0o600
+    written = {"format": "connectors-local/5", "owner_uid": os.geteuid(), "adapters": {}}
+    assert tomllib.loads(path.read_text()) == written
+    assert headwater.state.stat().st_mode & 0o777 == 0o700
+    before = state_of(headwater.place)
+    again = headwater.type("setup", "init")
+    assert (again.status, again.failure["code"], again.failure["next_action"]) == (1, "configuration_exists", "none")
+    assert again.failure["stage"] == "configuration"
+    assert state_of(headwater.place) == before
+
+
+@pytest.mark.clause("CLI-103", "CLI-102")
+def test_init_makes_the_database_that_is_missing(headwater):
+    """A configuration that loads stays byte for byte."""
+    path = write(headwater.place, f"# mine\n{document(SUPPORT)}")
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    assert headwater.type("setup", "init").result["disposition"] == "state_initialized"
+    assert (headwater.state / "headwater.db").is_file()
+    assert hashlib.sha256(path.read_bytes()).hexdigest() == digest
+
+
+@pytest.mark.clause("CLI-104", "CLI-102")
+@pytest.mark.parametrize(("text", "mode"), [("format = ", 0o600), (document(), 0o644), (document(format_=9), 0o600)])
+def test_init_does_not_touch_what_cannot_be_read(headwater, text, mode):
+    """No database is made beside it."""
+    write(headwater.place, text, mode)
+    before = state_of(headwater.place)
+    assert headwater.type("setup", "init").failure["code"] == "configuration_exists"
+    assert state_of(headwater.place) == before
+
+
+@pytest.mark.clause("CLI-104")
+def test_init_leaves_a_database_alone_that_it_does_not_know(headwater):
+    """It is not opened, and not migrated."""
+    headwater.state.mkdir(mode=0o700)
+    (headwater.state / "headwater.db").write_bytes(b"somebody's")
+    assert headwater.type("setup", "init").result["disposition"] == "created"
+    assert (headwater.state / "headwater.db").read_bytes() == b"somebody's"
+
+
+@pytest.mark.clause("CLI-100")
+def test_init_follows_no_link(headwater, tmp_path):
+    """A linked parent is refused, and nothing is made."""
+    (tmp_path / "real").mkdir(mode=0o700)
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    words = headwater.words("setup", "init")
+    words[words.index("--config") + 1] = str(tmp_path / "link" / "new" / "config.toml")
+    refused = headwater.run(words, "")
+    assert (refused.status, refused.failure["configuration_rule"]) == (2, "config_not_private")
+    assert list((tmp_path / "real").iterdir()) == []
+    assert not headwater.state.exists()
+
+
+@pytest.mark.clause("CLI-101")
+def test_of_two_inits_one_makes_it(headwater):
+    """The other is told that it is there."""
+    answers = []
+    threads = [threading.Thread(target=lambda: answers.append(headwater.type("setup", "init"))) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(answer.status for answer in answers) == [0, 1]
+    lost = next(answer for answer in answers if answer.status)
+    assert lost.failure["code"] == "configuration_exists"
+
+
+@pytest.mark.clause("CLI-250", "CLI-253", "CLI-254", "CLI-255", "CLI-256", "CLI-257", "CLI-212", "CLI-287")
+def test_what_is_configured_is_listed(headwater):
+    """Connectors with their instances; instances by exactly five members; an entry without a connector apart."""
+    catalog = {"adapter_id": '"catalog"', "executable": '{path = "/c", sha256 = "' + "a" * 64 + '", args = []}'}
+    body = SUPPORT + "[connectors.matrix.instances.a]\n[connectors.unknown.instances.i]\nprofile = 'p'\n"
+    write(
+        headwater.place,
+        document(body + entry("forge", startup='"automatic"') + entry("z", **catalog) + entry("y", **catalog)),
+    )
+    headwater.type("instances", "add", "mail/home", "--set", f"path={headwater.place}")
+    rows = {row["connector"]: row for row in headwater.type("list").result["connectors"]}
+    assert list(rows) == sorted(rows)
+    assert rows["matrix"]["instances"] == ["a", "support"]
+    assert rows["mail"] == {"connector": "mail", "profiles": [], "instances": ["home"]}
+    assert not {"unknown", "fixture-forge", "catalog"} & rows.keys()
+    listed = headwater.type("instances", "list").result
+    assert (listed["source"], listed["unmigrated"]) == ("configuration", ["y", "z"])
+    names = [f"{row['connector']}/{row['instance']}" for row in listed["instances"]]
+    assert names == ["fixture-forge/forge", "mail/home", "matrix/a", "matrix/support", "unknown/i"]
+    assert listed["instances"][0] == {
+        "connector": "fixture-forge",
+        "instance": "forge",
+        "instance_id": "forge-local",
+        "startup": "automatic",
+        "restart": "never",
+    }
+    people = headwater.run([word if word != "json" else "human" for word in headwater.words("list")], "").stdout
+    head, *lines = people.splitlines()
+    assert head.split() == ["CONNECTOR", "PROFILES", "INSTANCES"]
+    assert next(line for line in lines if line.startswith("demo ")).split() == ["demo", "-", "-"]
+
+
+@pytest.mark.clause("CLI-251")
+@pytest.mark.parametrize("words", [[], ["--config", "/nonexistent/config.toml"]])
+def test_list_needs_no_path_at_all(words):
+    """Without a variable, a file or a state."""
+    line = [sys.executable, "-m", "headwater", "--output", "json", *words, "list"]
+    done = subprocess.run(line, env={}, capture_output=True, text=True)
+    rows = json.loads(done.stdout)["result"]["connectors"]
+    assert (done.returncode, done.stderr) == (0, "")
+    assert all(row["instances"] == [] for row in rows)
+    assert {"git", "mail"} < {row["connector"] for row in rows}
+
+
+@pytest.mark.clause("CLI-057", "CLI-061")
+def test_an_account_needs_a_configuration_and_collecting_does_not(headwater):
+    """Where there is none, only what needs one says so, and how to make it."""
+    refused = headwater.type("connections", "list", "--connector", "matrix", "--instance", "me")
+    assert (refused.status, refused.failure["configuration_rule"]) == (2, "config_missing")
+    assert refused.failure["command"] == "headwater setup init"
+    assert "/" not in json.dumps(refused.failure)
+    assert headwater.collect("good.sh").status == 0
+    assert headwater.type("instances", "list").result == {"instances": [], "source": "configuration"}
+
+
+@pytest.mark.clause("CLI-252", "CLI-058", "CLI-113", "CLI-177")
+def test_a_file_that_is_bad_is_refused_by_every_command_alike(headwater):
+    """With the same rule, whatever the command would have looked at."""
+    write(headwater.place, document(), 0o644)
+    commands = (["list"], ["instances", "list"], ["setup", "check"], ["instances", "describe", "a/b"])
+    for words in commands:
+        refused = headwater.type(*words)
+        assert (refused.status, refused.failure["configuration_rule"]) == (2, "config_not_private")
+    write(headwater.place, document(entry("b", private_protocol="") + entry("a", private_protocol="")))
+    for words in commands:
+        told = headwater.type(*words).failure
+        assert (told["configuration_format"], told["instance_id"]) == ("connectors-local/5", "a-local")
+
+
+@pytest.mark.clause("CLI-284", "CLI-200", "CLI-202", "CLI-204", "CLI-210", "CLI-211", "CLI-260")
+def test_an_instance_is_described_by_whichever_selector(headwater):
+    """The same entry, with its alias and both of its names."""
+    write(headwater.place, document(SUPPORT + entry("forge"), head='default_instance = "matrix/support"\n'))
+    pair = headwater.type("instances", "describe", "--connector", "matrix", "--instance", "support").result
+    assert pair == headwater.type("instances", "describe").result
+    assert pair == headwater.type("instances", "describe", "matrix/support").result
+    assert pair == headwater.type("instances", "describe", "--adapter", "old").result
+    assert (pair["adapter"], pair["connector"], pair["instance"]) == ("old", "matrix", "support")
+    assert (pair["source"], pair["stale"]) == ("configuration", False)
+    assert (pair["configuration"]["endpoint"], pair["configuration"]["enabled"]) == ("https://a.example", True)
+    assert len(pair["configuration"]["configuration_revision"]) == 64
+    forge = headwater.type("instances", "describe", "fixture-forge/forge").result["configuration"]
+    assert (forge["configuration_revision"], forge["executable"]["path"]) == ("cfg-1", "/opt/forge")
+    assert "descriptor" not in pair
+
+
+def test_what_collecting_adds_is_described_too(headwater):
+    """The options of an instance, whether the configuration lists it or not."""
+    headwater.type("instances", "add", "mail/home", "--set", f"path={headwater.place}")
+    told = headwater.type("instances", "describe", "mail/home").result
+    assert told["adapter"] == "mail.home"
+    assert told["configuration"]["collect"]["options"] == {"path": str(headwater.place)}
+
+
+@pytest.mark.clause("CLI-201", "CLI-203", "CLI-205", "CLI-206", "CLI-207", "CLI-209", "CLI-226")
+@pytest.mark.parametrize(
+    ("words", "status", "code"),
+    [
+        (["--instance", "support"], 2, "invalid_input"),
+        (["--connector", "matrix"], 2, "invalid_input"),
+        (["--connector", "matrix", "--instance", "support", "--adapter", "old"], 2, "invalid_input"),
+        (["matrix/support", "--adapter", "old"], 2, "invalid_input"),
+        (["matrix.support"], 2, "invalid_input"),
+        ([], 2, "invalid_input"),
+        (["--connector", "matrix", "--instance", "nope"], 1, "not_found"),
+        (["--adapter", "nope"], 1, "not_found"),
+        (["catalog/z"], 2, "invalid_configuration"),
+    ],
+)
+def test_what_selects_nothing_is_refused(headwater, words, status, code):
+    """Half a pair, two selectors, none, or a name that nothing has."""
+    write(headwater.place, document(SUPPORT + entry("z", adapter_id='"catalog"')))
+    refused = headwater.type("instances", "describe", *words)
+    assert refused.status == status
+    assert json.loads(refused.stderr)["error"]["data"]["code"] == code
+
+
+@pytest.mark.clause("CLI-214", "CLI-215", "CLI-218", "CLI-219", "CLI-220")
+def test_an_old_word_is_understood_and_told_of_once(headwater):
+    """In the one envelope, whatever comes of the command; for people in lines before anything else."""
+    write(headwater.place, document(SUPPORT))
+    path = {"command": "adapters describe", "replacement": ["instances describe"]}
+    done = headwater.type("adapters", "describe", "--adapter", "old")
+    assert (json.loads(done.stdout)["deprecations"], done.stderr) == ([path, OLD], "")
+    assert "deprecations" not in json.loads(headwater.type("instances", "list").stdout)
+    for words in (["--adapter", "nope"], ["--adapter=old", "--bogus"], ["--adapter", "old", "--connector"]):
+        assert json.loads(headwater.type("adapters", "describe", *words).stderr)["deprecations"] == [path, OLD]
+    human = [
+        word if word != "json" else "human" for word in headwater.words("adapters", "describe", "--adapter", "nope")
+    ]
+    lines = headwater.run(human, "").stderr.splitlines()
+    assert lines[:3] == [
+        "deprecated: adapters describe; use instances describe",
+        "deprecated: --adapter; select with --connector <connector> --instance <instance>",
+        "headwater: No instance of this name is configured.",
+    ]
+    assert sum("deprecated" in line for line in lines) == 2
+
+
+@pytest.mark.clause("CLI-218", "CLI-222")
+@pytest.mark.parametrize(
+    "words", [["adapters", "check"], ["adapters", "add", "a/b"], ["instances", "list", "--adapter", "a"]]
+)
+def test_there_are_no_other_old_words(headwater, words):
+    """A word that was never one is a refusal of the command line, and nothing more."""
+    refused = headwater.type(*words)
+    assert refused.status == 2
+    assert json.loads(refused.stderr) == {"ok": False, "error": {"code": "cli_parse", "data": {}}}

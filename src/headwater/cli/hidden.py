@@ -92,6 +92,10 @@ class Hidden:
         finally:
             os.close(descriptor)
 
+    def say(self, line: str) -> None:
+        """Show a line."""
+        os.write(self._descriptor, f"{line}\n".encode())
+
     def ask(self, label: str) -> Secret:
         """Return one line, without its end.
 

@@ -135,7 +135,7 @@ class Acquiring:
             binding_of(self.target, method),
             identity_of(probed),
             version,
-            evidence_of(method, credential, probed, now),
+            evidence_of(self.target, method, credential, probed, now),
         )
         if before is not None:
             fence, generation = before.fence + 1, before.generation + 1

@@ -4,7 +4,8 @@ from datetime import datetime
 
 from headwater import clock, limits
 from headwater.connect.envelope import Credential
-from headwater.connect.model import ALL_OK, Evidence, Identity
+from headwater.connect.lifetime import can_refresh
+from headwater.connect.model import ALL_OK, Evidence, Identity, Target
 from headwater.connect.ports import Probed
 from headwater.manifest.auth import Method
 
@@ -21,11 +22,14 @@ def scopes_suffice(method: Method, credential: Credential, probed: Probed) -> bo
     return granted is None or set(needed) <= set(granted)
 
 
-def evidence_of(method: Method, credential: Credential, probed: Probed, now_ms: int) -> Evidence:
-    """Return what a good probe shows. It counts for the method's lifetime, or less where the provider says so."""
+def evidence_of(target: Target, method: Method, credential: Credential, probed: Probed, now_ms: int) -> Evidence:
+    """Return what a good probe shows. It counts for the method's lifetime, or less where the provider says so.
+
+    When a credential ends matters to those that nothing but a reconnect renews.
+    """
     lifetime = min(method.evidence_lifetime_ms, limits.EVIDENCE_LIFETIME_MAX_MS)
     ends = [now_ms + lifetime, *(_millis(end) for end in (probed.valid_until,) if end is not None)]
-    expires_at = credential.envelope.expires_at
+    expires_at = None if can_refresh(target, method, credential) else credential.envelope.expires_at
     return Evidence(
         collected_at_ms=now_ms,
         valid_until_ms=min(ends),

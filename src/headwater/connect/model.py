@@ -124,7 +124,7 @@ class Target:
 
     `endpoint` is where a credential goes, `trust` which certificates are believed there. `lacks_endpoint` says that one
     is needed and not given, `is_placed` that the configuration's owner wrote it. `permitted` are the methods that the
-    configuration allows, None for all.
+    configuration allows, None for all. `refreshes` says that the integration's hooks renew credentials.
     """
 
     owner: int
@@ -143,6 +143,7 @@ class Target:
     lacks_endpoint: bool = False
     is_placed: bool = False
     permitted: Sequence[str] | None = None
+    refreshes: bool = False
 
     @property
     def name(self) -> str:

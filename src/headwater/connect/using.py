@@ -53,7 +53,7 @@ class Using:
             connection = await self._rechecked(connection, need)
         method = self.validating.target.method(connection.profile)
         assert method is not None, "a method that is not declared is admitted nowhere"
-        held = await self.validating.material.read(method, connection)
+        connection, held = await self.validating.current(method, connection)
         if not is_fresh(connection, clock.millis()):
             message = "What was last checked of the connection lapsed before it could be used."
             raise refuse("not_granted", message, next_action="revalidate_connection", safe="Nothing was read with it.")

@@ -13,9 +13,12 @@ from headwater.connect.admission import admit_change, admit_use, selected
 from headwater.connect.changes import Standing, binding_of, standing_of
 from headwater.connect.evidence import evidence_of, identity_of, scopes_suffice
 from headwater.connect.failures import AuthFailure
+from headwater.connect.lifetime import is_due
 from headwater.connect.model import Check, Connection, Found, Target
 from headwater.connect.ports import Authenticator, Probed, Registry, Turns
 from headwater.connect.reading import Held, Material
+from headwater.connect.refresh_refusals import of_read
+from headwater.connect.refreshing import NotRefreshed, Refreshing
 from headwater.connect.refusals import During, anew, another_account, below_scopes, needs_reconnect, refusal_of
 from headwater.connect.retries import pause_after
 from headwater.errors import HeadwaterError, refuse
@@ -26,7 +29,7 @@ _UPGRADES: Final = frozenset({"followable", "refused"})
 
 @dataclass(frozen=True)
 class Validating:
-    """Checks the connections of one instance."""
+    """Checks the connections of one instance. `refreshing` is None where credentials are only read."""
 
     registry: Registry
     authenticator: Authenticator
@@ -34,6 +37,7 @@ class Validating:
     target: Target
     material: Material
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep
+    refreshing: Refreshing | None = None
 
     async def revalidate(self, reference: str | None, expected_revision: str) -> Connection:
         """Check a connection at once, and bring it along to the configuration of now (CLI-481 to 487).
@@ -59,6 +63,23 @@ class Validating:
                 return now
             return await self._check(now, "read")
 
+    async def current(self, method: Method, connection: Connection) -> tuple[Connection, Held]:
+        """Return a connection with its credential; one that is due is renewed first, when it is our turn."""
+        held = await self.material.read(method, connection)
+        if not is_due(held.credential, clock.now()):
+            return connection, held
+        async with self.turns.publishing(self.target.instance_id):
+            return await self._renewed(self._again(connection), method, "read")
+
+    async def _renewed(self, connection: Connection, method: Method, during: During) -> tuple[Connection, Held]:
+        held = await self.material.read(method, connection, repin=during == "validation")
+        if self.refreshing is None:
+            return connection, held
+        try:
+            return await self.refreshing.refreshed(connection, method, held)
+        except NotRefreshed as error:
+            raise of_read(error) from None
+
     def _again(self, connection: Connection) -> Connection:
         """Return a connection as it is now that it is our turn."""
         now = self.registry.find(connection.owner, connection.reference)
@@ -72,7 +93,7 @@ class Validating:
         standing = standing_of(connection, self.target, clock.millis())
         method = self.target.method(connection.profile)
         assert method is not None, "a method that is not declared is admitted nowhere"
-        held = await self.material.read(method, connection, repin=during == "validation")
+        connection, held = await self._renewed(connection, method, during)
         probed = await self._probed(method, connection, standing, held, during)
         if not connection.identity.is_same(identity_of(probed)):
             raise self._cut_off(connection, standing, "identity_check", "invalid", another_account())
@@ -132,7 +153,7 @@ class Validating:
             binding=binding_of(self.target, method),
             identity=identity_of(probed),
             version=held.version,
-            evidence=evidence_of(method, held.credential, probed, now),
+            evidence=evidence_of(self.target, method, held.credential, probed, now),
             revision=connection.revision + (standing in _UPGRADES),
             generation=connection.generation + (held.version != connection.version),
             refused_configuration_revision=None,

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from headwater.collect.ports import Ledger, Observer, Outcome, Respondent
     from headwater.collect.recovery import Recovered
     from headwater.collect.runs import Deadlines, Run
+    from headwater.door import Door
     from headwater.manifest.declaration import Declaration
     from headwater.process.launch import Launch
     from headwater.store.starting import StoreProcess
@@ -72,7 +73,8 @@ class CollectRequest:
 class Watching:
     """Who follows a run. `started` gets it, to cancel it; `recovered` gets each run that was cut off before.
 
-    Questions go to the `respondent`, and with `inbox` also to whoever looks there.
+    Questions go to the `respondent`, and with `inbox` also to whoever looks there; those that the instance's connection
+    can answer go through its `door` and no further.
     """
 
     observe: Observer
@@ -80,19 +82,20 @@ class Watching:
     started: Callable[[Run], None] = lambda _run: None
     recovered: Callable[[Recovered], None] = lambda _orphan: None
     inbox: bool = False
+    door: Door | None = None
 
     @property
     def answers(self) -> bool:
         """Whether questions will be answered (CP-057)."""
-        return self.inbox or self.respondent is not None
+        return self.inbox or self.respondent is not None or self.door is not None
 
     def answering(self, inbox: Inbox) -> Respondent | None:
         """Return who answers a run's questions."""
         from headwater.collect.inbox import Several
 
-        if not self.inbox:
-            return self.respondent
-        return inbox if self.respondent is None else Several([self.respondent, inbox])
+        asked = [one for one in (self.respondent, inbox if self.inbox else None) if one is not None]
+        person = Several(asked) if asked else None
+        return person if self.door is None else self.door.before(person)
 
 
 class Collecting:
@@ -112,10 +115,12 @@ class Collecting:
         """
         from headwater.collect.gaps import Turn
 
+        watching = await self._at_the_door(request, watching)
         wish = _plan(request, asked=watching.answers)
         async with self._kept(request.program, watching) as (ledger, spool):
             outcome = await self._run(request, await _begun(ledger, wish), ledger, spool, watching)
-            silent = not request.program.declaration.human_interaction and request.authority is None
+            asks = request.program.declaration.human_interaction - ({"credentials"} if watching.door else set())
+            silent = not asks and request.authority is None
             if outcome.verdict.status != "succeeded" or not silent:
                 return outcome
             retry = await _retrying(ledger, wish, Turn())
@@ -128,10 +133,26 @@ class Collecting:
 
     async def retry_gaps(self, request: CollectRequest, turn: Turn, watching: Watching) -> Outcome | None:
         """Try the gaps whose turn it is again, in one run of their own; return None where it is none's."""
+        watching = await self._at_the_door(request, watching)
         wish = _plan(request, asked=watching.answers)
         async with self._kept(request.program, watching) as (ledger, spool):
             plan = await _retrying(ledger, wish, turn)
             return None if plan is None else await self._run(request, plan, ledger, spool, watching)
+
+    async def _at_the_door(self, request: CollectRequest, watching: Watching) -> Watching:
+        """Let the instance's connection answer, where it has one and the connector asks for credentials.
+
+        Raise the refusal of a connection that cannot be used before anything is started.
+        """
+        if "credentials" not in request.program.declaration.human_interaction:
+            return watching
+        from headwater.connecting import Connecting
+        from headwater.door import Door
+
+        connecting = Connecting(self._settings)
+        if not await connecting.may_answer(request.program.name, asked=watching.answers):
+            return watching
+        return replace(watching, door=Door(connecting, request.program.name))
 
     @asynccontextmanager
     async def _kept(self, program: Program, watching: Watching) -> AsyncIterator[tuple[Ledger, Path]]:
@@ -171,7 +192,10 @@ class Collecting:
             )
             async with reachable(self._settings.live_dir, run, inbox):
                 watching.started(run)
-                return await run.collect()
+                outcome = await run.collect()
+        if watching.door is not None:
+            watching.door.close(outcome)
+        return outcome
 
     @contextmanager
     def _spool(self, program: Program) -> Iterator[Path]:

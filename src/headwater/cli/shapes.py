@@ -148,6 +148,27 @@ def _page(item: Shape, **more: Shape) -> Shape:
     return {"items": [item], **more, "next_cursor?": str}
 
 
+_OBSERVATION: Final = {
+    **dict.fromkeys(("adapter", "connector", "instance", "configuration_revision", "state"), str),
+    "observed_at_ms": int,
+    **dict.fromkeys(("host_incarnation?", "child_incarnation?", "failure?", "start_failure?", "start_log?"), str),
+    **dict.fromkeys(("start_exit_code?", "start_signal?"), int),
+}
+
+_SELECTORS: Final = dict.fromkeys(("adapter", "connector", "instance"), str)
+_LABELS: Final = {"source": str, "stale": bool, "observed_at_ms": int, "valid_until_ms?": int}
+_CONNECTION: Final = {
+    **_SELECTORS,
+    **dict.fromkeys(("instance_id", "connection", "profile", "state"), str),
+    "revision": int,
+}
+_CONNECTED: Final = {**_SELECTORS, "connection": str, "acquisition": str}
+_DESCRIBED: Final = {"connection": {**_CONNECTION, "external_identity": {"kind": str, "subject": str}, **_LABELS}}
+_ACQUISITION: Final = {
+    **dict.fromkeys(("instance_id", "acquisition", "state", "next_action", "reason?", "connection?"), str),
+    **dict.fromkeys(("expires_at_ms", "observed_at_ms"), int),
+}
+
 SHAPES: Final[Mapping[str, Shape]] = {
     "demo": (_SUMMARY, {"stored_before": int, "stored": int, "lost": int, "doubled": int}),
     "collect": _SUMMARY,
@@ -219,6 +240,20 @@ SHAPES: Final[Mapping[str, Shape]] = {
                 "run_id": str,
             }
         ]
+    },
+    "setup owner-stop": {"disposition": str, "state_path": str},
+    "instances status": {"observation": _OBSERVATION},
+    "instances stop": {"observation": _OBSERVATION},
+    "connections connect": _CONNECTED,
+    "connections reconnect": _CONNECTED,
+    "connections revalidate": {**_SELECTORS, "connection": str},
+    "connections list": {"connections": [_CONNECTION], "next_cursor?": str, **_LABELS},
+    "connections describe": _DESCRIBED,
+    "connections status": (_DESCRIBED, {"acquisition": _ACQUISITION}),
+    "connections revoke": {
+        **_SELECTORS,
+        **dict.fromkeys(("connection", "local_state", "provider_outcome"), str),
+        "revision": int,
     },
     "serve": {"listening": str, "token_file": str},
     "connectors list": {

@@ -33,7 +33,7 @@ def admit_connect(held: Sequence[Connection], target: Target, now_ms: int) -> No
     if not held:
         return
     step = occupied_step([standing_of(connection, target, now_ms) for connection in held])
-    raise _conflict(step, _command(step, target))
+    raise _conflict(step, _command(step, target, held[0]))
 
 
 def admit_enabled(target: Target) -> None:
@@ -85,7 +85,7 @@ def admit_use(connection: Connection, target: Target, now_ms: int, *, also: Sequ
     if standing in USABLE or standing in also:
         return standing
     step = step_of(standing)
-    raise _conflict(step, _command(step, target))
+    raise _conflict(step, _command(step, target, connection))
 
 
 def _conflict(step: NextAction, command: str) -> HeadwaterError:
@@ -94,20 +94,15 @@ def _conflict(step: NextAction, command: str) -> HeadwaterError:
     )
 
 
-def _command(step: NextAction, target: Target) -> str:
-    verbs: dict[NextAction, str] = {
-        "repair_connection": "reconnect",
-        "revalidate_connection": "revalidate",
-        "revoke_connection": "revoke",
+def _command(step: NextAction, target: Target, connection: Connection) -> str:
+    """Return what to type for a step, none for one that no command takes."""
+    seen = f"{target.name} --expected-revision {connection.revision}"
+    steps: dict[NextAction, str] = {
+        "repair_connection": f"headwater connections reconnect {seen} --credential-prompt",
+        "revalidate_connection": f"headwater connections revalidate {seen}",
+        "revoke_connection": f"headwater connections revoke {seen}",
     }
-    if step not in verbs:
-        return ""
-    return f"headwater connections {verbs[step]} {flags(target)} --expected-revision <revision>"
-
-
-def flags(target: Target) -> str:
-    """Return the words that select an instance."""
-    return f"--connector {target.connector} --instance {target.instance}"
+    return steps.get(step, "")
 
 
 def method_for(target: Target, profile: str | None) -> Method:
@@ -159,7 +154,7 @@ def expect_revision(connection: Connection, target: Target, given: str) -> None:
     if given == str(connection.revision):
         return
     told: dict[str, Any] = {"field": "expected_revision", "revision_expected": "connection", "read_with": READ_WITH}
-    command = f"headwater connections describe {flags(target)}"
+    command = f"headwater connections describe {target.name}"
     if given == target.configuration_revision:
         message = "That is the revision of the configuration; the connection has one of its own."
         raise refuse("invalid_input", message, command=command, revision_given="configuration", **told)

@@ -25,11 +25,11 @@ class ConnectionRegistry:
 
     def held(self, owner: int, instance_id: str) -> list[Connection]:
         """See `Registry.held`."""
-        return [_connection(row) for row in self._rows("connections_held", (owner, instance_id))]
+        return self._found("connections_held", (owner, instance_id))
 
     def page(self, owner: int, instance_id: str, after: str, limit: int) -> list[Connection]:
         """See `Registry.page`."""
-        return [_connection(row) for row in self._rows("connections_page", (owner, instance_id, after, limit))]
+        return self._found("connections_page", (owner, instance_id, after, limit))
 
     def epoch(self, owner: int, instance_id: str) -> int:
         """See `Registry.epoch`."""
@@ -38,7 +38,7 @@ class ConnectionRegistry:
 
     def find(self, owner: int, reference: str) -> Connection | None:
         """See `Registry.find`."""
-        return next((_connection(row) for row in self._rows("connection_at", (owner, reference))), None)
+        return next(iter(self._found("connection_at", (owner, reference))), None)
 
     def acquisition(self, owner: int, reference: str) -> Acquisition | None:
         """See `Registry.acquisition`."""
@@ -124,6 +124,12 @@ class ConnectionRegistry:
     def close(self) -> None:
         """Let go of the database."""
         self._connection.close()
+
+    def _found(self, name: str, values: Sequence[Any]) -> list[Connection]:
+        try:
+            return [_connection(row) for row in self._rows(name, values)]
+        except msgspec.DecodeError as error:
+            raise _unavailable() from error
 
     def _rows(self, name: str, values: Sequence[Any]) -> list[dict[str, Any]]:
         with _understood():

@@ -1,0 +1,208 @@
+"""Connecting for real: the verb joined to configuration, catalog, custody, provider and store.
+
+What only talking to a provider or to custody needs is imported when that begins: looking costs none of it.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from headwater import clock, limits
+from headwater.connect import looking
+from headwater.connect.admission import admit_endpoint, selected
+from headwater.errors import refuse
+from headwater.settings import Settings
+from headwater.store.sqlite.connections import looked_at, opened
+from headwater.targets import Targets
+
+if TYPE_CHECKING:
+    from headwater.configuration.model import Configuration
+    from headwater.configuration.selecting import Selection
+    from headwater.connect.acquiring import Acquired, Acquiring, Entering
+    from headwater.connect.entries import Ask
+    from headwater.connect.model import Target
+    from headwater.connect.ports import Entry
+    from headwater.connect.using import Used
+    from headwater.connect.validating import Validating
+    from headwater.manifest.auth import Method
+    from headwater.store.sqlite.connections import ConnectionRegistry
+    from headwater.store.turns import ConnectionTurns
+
+Shown = dict[str, Any]
+
+
+class Connecting:
+    """The accounts of one Headwater."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._targets = Targets(settings)
+
+    # Looking: neither a provider nor custody is asked.
+
+    def list_(self, selection: Selection, limit: int, cursor: str | None) -> Shown:
+        """Return a page of an instance's connections, revoked ones too."""
+        from headwater.connect.paging import after, place
+
+        _, target = self._targets.configured(selection)
+        with looked_at(self._settings.database_path) as registry:
+            epoch, now = registry.epoch(target.owner, target.instance_id), clock.millis()
+            behind = "" if cursor is None else after(cursor, target, epoch, limit, now)
+            found = registry.page(target.owner, target.instance_id, behind, limit + 1)
+        page = looking.page_of(found[:limit], target, now)
+        if len(found) > limit:
+            page["next_cursor"] = place(found[limit - 1].reference, target, epoch, limit, now)
+        return page
+
+    def describe(self, selection: Selection, reference: str | None) -> Shown:
+        """Return what is known of a connection."""
+        _, target = self._targets.configured(selection)
+        with looked_at(self._settings.database_path) as registry:
+            connection = selected(registry, target, reference)
+        return {"connection": looking.description_of(connection, target, clock.millis())}
+
+    def acquisition(self, selection: Selection, reference: str) -> Shown:
+        """Return what became of an acquisition; nothing is repeated by looking (CLI-323)."""
+        _, target = self._targets.configured(selection)
+        with looked_at(self._settings.database_path) as registry:
+            found = registry.acquisition(target.owner, reference)
+        if found is None or found.instance_id != target.instance_id:
+            raise refuse("not_found", "There is no such acquisition at this instance.")
+        return {"acquisition": looking.observation_of(found, clock.millis())}
+
+    # Changing.
+
+    async def connect(
+        self, selection: Selection, *, profile: str | None = None, endpoint: str | None = None, ask: Ask | None = None
+    ) -> Shown:
+        """Connect an account to an instance. `ask` reads the protected source that was chosen; None chose none."""
+        with opened(self._settings.database_path) as registry:
+            configuration, target = self._placed(registry, selection, endpoint)
+            acquiring, entering = self._acquiring(registry, configuration, target, ask)
+            return _told(target, await acquiring.connect(profile, entering))
+
+    async def reconnect(
+        self, selection: Selection, reference: str | None, expected_revision: str, *, ask: Ask | None = None
+    ) -> Shown:
+        """Replace the credential of a connection by another one of the same account."""
+        configuration, target = self._targets.configured(selection)
+        with opened(self._settings.database_path) as registry:
+            acquiring, entering = self._acquiring(registry, configuration, target, ask)
+            return _told(target, await acquiring.reconnect(reference, expected_revision, entering))
+
+    async def revalidate(self, selection: Selection, reference: str | None, expected_revision: str) -> Shown:
+        """Ask the provider about a stored credential at once, and follow a changed configuration."""
+        configuration, target = self._targets.configured(selection)
+        with opened(self._settings.database_path) as registry:
+            validating = self._validating(registry, configuration, target)
+            connection = await validating.revalidate(reference, expected_revision)
+        return {**looking.selectors(target), "connection": connection.reference}
+
+    def revoke(self, selection: Selection, reference: str | None, expected_revision: str) -> Shown:
+        """Revoke a connection on this machine, for good. No owner has to run, and nobody is asked (CLI-330 to 335)."""
+        from headwater.connect.revoking import of_revocable, revoke
+
+        configuration, target = self._targets.configured(selection)
+        with opened(self._settings.database_path) as registry:
+            ids = {entry.instance_id for entry in configuration.entries}
+            connection = of_revocable(registry, target, reference, ids)
+            gone = revoke(registry, target, connection, expected_revision)
+        told = {"connection": gone.reference, "revision": gone.revision}
+        return {**looking.selectors(target), **told, "local_state": "revoked", "provider_outcome": "not_requested"}
+
+    # The door.
+
+    async def may_answer(self, name: str, *, asked: bool) -> bool:
+        """Whether an instance's connection answers for its credential; raise where it has one that cannot be used.
+
+        One that was revoked answers nothing: a person may, where one is `asked`, and else it is told that it was.
+        """
+        if await self.credential_for(name) is not None:
+            return True
+        if not asked and self._was_connected(name):
+            raise refuse("revoked", "The instance's connection was revoked.", safe="Nothing was started.")
+        return False
+
+    async def credential_for(self, name: str) -> Used | None:
+        """Return the credential of an instance, for a read; None where it is not connected, or is not configured.
+
+        Raise the refusal of a connection that cannot be used as it is: nothing takes its place.
+        """
+        from headwater.connect.using import Using
+
+        found = self._targets.known(name)
+        if found is None or not self._settings.database_path.exists():
+            return None
+        configuration, target = found
+        with opened(self._settings.database_path) as registry:
+            held = registry.held(target.owner, target.instance_id)
+            if not held:
+                return None
+            connection = selected(registry, target, None)
+            using = Using(self._validating(registry, configuration, target))
+            return await using.use(connection, limits.VALIDATION_SECONDS)
+
+    def _was_connected(self, name: str) -> bool:
+        found = self._targets.known(name)
+        if found is None:
+            return False
+        with looked_at(self._settings.database_path) as registry:
+            return bool(registry.page(found[1].owner, found[1].instance_id, "", 1))
+
+    def mark_refused(self, used: Used) -> None:
+        """Note that a provider no longer accepts a credential that was handed out; a newer one is not meant."""
+        from headwater.connect.using import refused
+
+        with opened(self._settings.database_path) as registry:
+            refused(registry, used.connection)
+
+    # Joining.
+
+    def _placed(
+        self, registry: ConnectionRegistry, selection: Selection, endpoint: str | None
+    ) -> tuple[Configuration, Target]:
+        if endpoint is None:
+            return self._targets.configured(selection)
+        return self._targets.placed(selection, endpoint, lambda target: admit_endpoint(registry, target))
+
+    def _acquiring(
+        self, registry: ConnectionRegistry, configuration: Configuration, target: Target, ask: Ask | None
+    ) -> tuple[Acquiring, Entering]:
+        from headwater.connect.acquiring import Acquiring
+        from headwater.connect.entries import Entered, FromMount
+        from headwater.connect.fields import entry_fields
+        from headwater.reaching import authenticator_of, custody_of, sign_in_by
+
+        custody, mounted = custody_of(self._settings, configuration)
+        authenticator = authenticator_of(target)
+
+        def entering(method: Method) -> Entry:
+            if mounted is not None and ask is not None:
+                raise refuse("invalid_input", "The credential is read from where it is mounted, and not entered.")
+            if mounted is not None:
+                return FromMount(mounted, target)
+            if ask is None and entry_fields(method):
+                raise refuse("protected_entry_unavailable", safe="Nothing was asked or sent.")
+            return Entered(ask or (lambda _: {}), sign_in_by(authenticator), custody)
+
+        return Acquiring(registry, custody, authenticator, self._turns, target), entering
+
+    def _validating(self, registry: ConnectionRegistry, configuration: Configuration, target: Target) -> Validating:
+        from headwater.connect.reading import Material
+        from headwater.connect.validating import Validating
+        from headwater.reaching import authenticator_of, custody_of
+
+        material = Material(registry, *custody_of(self._settings, configuration), target)
+        return Validating(registry, authenticator_of(target), self._turns, target, material)
+
+    @cached_property
+    def _turns(self) -> ConnectionTurns:
+        from headwater.store.turns import ConnectionTurns
+
+        return ConnectionTurns(self._settings.locks_dir / "connections")
+
+
+def _told(target: Target, done: Acquired) -> Shown:
+    told = {"connection": done.connection.reference, "acquisition": done.acquisition}
+    return {**looking.selectors(target), **told}

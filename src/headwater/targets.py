@@ -1,0 +1,95 @@
+"""What a command on an account addresses: the configured instance, with what its connector declares of signing in."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from headwater.configuration.revisions import derived
+from headwater.configuration.selecting import Selection, admitted, select
+from headwater.configured import configuration_of, declared_by, folder_of, shipped
+from headwater.connect.model import Target
+from headwater.errors import refuse
+from headwater.settings import Settings
+
+if TYPE_CHECKING:
+    from headwater.catalog.folders import ConnectorFolder
+    from headwater.configuration.model import Configuration, Entry
+
+ENGINE: Final = "declared/1"
+"""What sends a credential of a declared scheme: it moves when that is done in another way (CLI-465)."""
+
+
+class Targets:
+    """Reads the configuration and what it leads to."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    def configured(self, selection: Selection) -> tuple[Configuration, Target]:
+        """Return the configuration and the instance that is meant, or raise why there is none."""
+        configuration = configuration_of(self._settings)
+        return configuration, self.target(select(configuration, selection))
+
+    def placed(
+        self, selection: Selection, endpoint: str, admit: Callable[[Target], None]
+    ) -> tuple[Configuration, Target]:
+        """Give an instance its endpoint, where `admit` does not object to the instance as it would be then."""
+        from headwater.configuration.editing import give_endpoint
+
+        if selection.connector is None or selection.instance is None:
+            message = "An endpoint is given to an instance that is named: <connector>/<instance>."
+            raise refuse("invalid_input", message, safe="Nothing was written.", field="endpoint")
+        named = (self._settings.config_path, selection.connector, selection.instance)
+        give_endpoint(*named, endpoint, admit=lambda entry: admit(self.target(entry)), shipped=shipped)
+        return self.configured(selection)
+
+    def known(self, name: str) -> tuple[Configuration, Target] | None:
+        """Return an instance by its name, None where the configuration file says nothing of it, or is not there."""
+        if not self._settings.config_path.exists():
+            return None
+        configuration = configuration_of(self._settings)
+        entry = configuration.find(*name.split("/"))
+        return None if entry is None or entry.pins is not None else (configuration, self.target(entry))
+
+    def target(self, entry: Entry) -> Target:
+        """Return a configured instance as a target; one of a disabled connector can still be looked at."""
+        from headwater.catalog.instances import Instances
+
+        entry = entry if not entry.enabled and entry.pins is None else admitted(entry)
+        folder = folder_of(self._settings, entry, Instances(self._settings.collect_path).all().get(entry.name))
+        declared = declared_by(folder)
+        now = derived(entry, declared)
+        endpoint, integration = now.endpoint or "", folder.integration
+        return Target(
+            owner=os.geteuid(),
+            connector=entry.connector,
+            instance=entry.instance,
+            alias=entry.alias,
+            instance_id=entry.instance_id,
+            configuration_revision=now.configuration_revision,
+            authority=_origin(endpoint) or (entry.connector if integration is None else integration.provider),
+            endpoint=endpoint,
+            methods=tuple(declared.methods.values()),
+            profile=now.profile,
+            executable=_executable(folder),
+            enabled=entry.enabled,
+            lacks_endpoint=declared.takes_endpoint and not endpoint,
+            is_placed=entry.endpoint is not None,
+            permitted=None if entry.permissions is None else entry.permissions.profiles,
+            refreshes=integration is not None and "credential_refresh" in integration.capabilities,
+        )
+
+
+def _origin(endpoint: str) -> str:
+    parts = urlsplit(endpoint)
+    return f"{parts.scheme}://{parts.netloc}".lower() if endpoint else ""
+
+
+def _executable(folder: ConnectorFolder) -> str:
+    integration = folder.integration
+    if integration is None or not integration.needs_hooks:
+        return ENGINE
+    return f"{integration.key}/{integration.version} {folder.digest}".strip()

@@ -21,8 +21,7 @@ from headwater.settings import Settings
 
 if TYPE_CHECKING:
     from headwater.configuration.model import Configuration
-    from headwater.connect.ports import Custody
-    from headwater.connect.reading import Mounted
+    from headwater.connect.ports import Custody, CustodyState
 
 State = Literal["ready", "failed", "unknown"]
 
@@ -54,11 +53,11 @@ class Readiness:
 def readiness(settings: Settings) -> Readiness:
     """Look at everything, or raise `invalid_configuration` for a configuration that does not load (CLI-113)."""
     configuration, confinement = configuration_of(settings, needed=False), survey()
-    keyring, custody = _custody(settings, configuration)
+    keyring, *custody = _custody(settings, configuration)
     found = (
         _configuration(settings, configuration),
         _metadata(settings),
-        custody,
+        *custody,
         _sqlite(),
         _private(settings),
         _confinement(confinement),
@@ -74,34 +73,35 @@ def _configuration(settings: Settings, configuration: Configuration) -> Prerequi
     return Prerequisite("configuration", "ready", f"{len(configuration.entries)} instances are configured.")
 
 
-def _custody(settings: Settings, configuration: Configuration) -> tuple[str, Prerequisite]:
+def _custody(settings: Settings, configuration: Configuration) -> tuple[CustodyState, Prerequisite, Prerequisite]:
     """Look whether credentials could be kept, without a prompt and without writing (CLI-108, CLI-109)."""
     from headwater.reaching import custody_of
 
     try:
-        custody, mounted = custody_of(settings, configuration)
-        state = asyncio.run(_state(custody, mounted))
+        custody, _ = custody_of(settings, configuration)
     except HeadwaterError as error:
         if error.code == "invalid_configuration":
             raise
-        state = "unavailable"
+        return "unavailable", _keyring("unavailable"), _qualification(None)
+    state = asyncio.run(custody.state())
+    return state, _keyring(state), _qualification(custody)
+
+
+def _keyring(state: CustodyState) -> Prerequisite:
     if state == "available":
-        return state, Prerequisite("keyring", "ready", "Credentials can be kept.")
+        return Prerequisite("keyring", "ready", "Credentials can be kept.")
     if state == "locked":
-        detail = "The keyring is locked; nothing was unlocked."
-        return state, Prerequisite("keyring", "failed", detail, "unlock_keyring")
+        return Prerequisite("keyring", "failed", "The keyring is locked; nothing was unlocked.", "unlock_keyring")
     detail = "The place where credentials are kept cannot be used: no account can be connected."
-    return state, Prerequisite("keyring", "failed", detail, "check_configuration")
+    return Prerequisite("keyring", "failed", detail, "check_configuration")
 
 
-async def _state(custody: Custody, mounted: Mounted | None) -> str:
-    from headwater.vault.secret_service import SecretServiceCustody
-
-    if isinstance(custody, SecretServiceCustody):
-        return await custody.state()
-    if mounted is not None:
-        await custody.probe()  # which only looks there
-    return "available"
+def _qualification(custody: Custody | None) -> Prerequisite:
+    """Say whether what custody has acknowledged is known to last (CLI-411)."""
+    name = "persistent_custody_qualification"
+    if custody is not None and custody.is_durable:
+        return Prerequisite(name, "ready", "What is kept is on the disk before it is used.")
+    return Prerequisite(name, "unknown", "Each credential is read back; that it survives a power cut is the keyring's.")
 
 
 def _metadata(settings: Settings) -> Prerequisite:

@@ -65,6 +65,13 @@ def test_the_write_test_leaves_nothing(custody):
     assert not custody.read_only
 
 
+def test_it_can_be_looked_at(custody):
+    assert run(custody.state()) == "available"
+    version = run(custody.write_new("con_1", Secret("kept")))
+    assert run(custody.state()) == "available"
+    assert run(custody.read("con_1", version)).text() == "kept"
+
+
 def test_many_at_once_lose_nothing(custody):
     async def crowd():
         return await asyncio.gather(*(custody.write_new(f"con_{n}", Secret(f"material {n}")) for n in range(8)))

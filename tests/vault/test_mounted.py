@@ -134,3 +134,5 @@ def test_the_largest_item_is_read(custody, mounted):
 
 def test_a_folder_that_is_not_there_is_found_before_anybody_is_asked(mounted):
     refusal(MountedCustody(mounted / "none").probe(), next_action="check_configuration")
+    assert run(MountedCustody(mounted / "none").state()) == "unavailable"
+    assert run(MountedCustody(mounted).state()) == "available"

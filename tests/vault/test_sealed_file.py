@@ -83,6 +83,18 @@ def test_the_passphrase_is_asked_for_once_and_again_after_a_wrong_one(place):
     assert answers == []
 
 
+def test_looking_writes_nothing_and_says_what_is_wrong(place):
+    assert run(opened_by(place, "k" * 32).state()) == "available"
+    assert list(place.parent.iterdir()) == []
+    run(write(opened_by(place, "k" * 32)))
+    before = {path: path.stat().st_mtime_ns for path in place.parent.iterdir()}
+    assert run(opened_by(place, "l" * 32).state()) == "locked"
+    assert run(opened_by(place.parent / "none" / "file", "k" * 32).state()) == "unavailable"
+    assert before == {path: path.stat().st_mtime_ns for path in place.parent.iterdir()}
+    place.write_bytes(b"damaged")
+    assert run(opened_by(place, "k" * 32).state()) == "unavailable"
+
+
 def test_two_files_with_one_passphrase_share_no_key(tmp_path):
     files = [tmp_path / "one", tmp_path / "two"]
     for file in files:
@@ -175,17 +187,30 @@ def test_a_write_that_the_disk_refuses_changes_nothing(sealed, place):
     assert run(sealed.read("con_1", version)).text() == SENTINEL
 
 
-def test_a_move_that_is_not_known_to_last_is_unknown(sealed, place, monkeypatch):
-    """The folder cannot be synced: the file is in its place, and may not be there after a power cut."""
-    run(write(sealed))
+def refusing(kind):
+    """Return an fsync that a disk refuses for one kind of thing."""
     real = os.fsync
 
-    def only_files(descriptor):
-        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+    def fsync(descriptor):
+        if kind(os.fstat(descriptor).st_mode):
             raise OSError(5, SENTINEL)
         real(descriptor)
 
-    monkeypatch.setattr(os, "fsync", only_files)
+    return fsync
+
+
+def test_a_file_that_cannot_be_synced_is_not_moved_to_its_place(sealed, place, monkeypatch):
+    run(write(sealed))
+    before = place.read_bytes()
+    monkeypatch.setattr(os, "fsync", refusing(stat.S_ISREG))
+    refusal(write(sealed), next_action="check_configuration")
+    assert place.read_bytes() == before
+
+
+def test_a_move_that_is_not_known_to_last_is_unknown(sealed, place, monkeypatch):
+    """The folder cannot be synced: the file is in its place, and may not be there after a power cut."""
+    run(write(sealed))
+    monkeypatch.setattr(os, "fsync", refusing(stat.S_ISDIR))
     refusal(write(sealed), "outcome_unknown", "retry_status")
 
 

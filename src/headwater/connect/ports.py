@@ -11,6 +11,8 @@ from headwater.connect.model import Acquisition, AcquisitionFailure, Connection
 from headwater.manifest.auth import Field, Method
 from headwater.secret import Secret
 
+CustodyState = Literal["available", "locked", "unavailable"]
+
 
 class Custody(Protocol):
     """Where credentials are kept. A version never changes once it is written; there is no listing.
@@ -21,6 +23,15 @@ class Custody(Protocol):
     @property
     def read_only(self) -> bool:
         """Whether only the machine's owner can put something here (a mounted directory)."""
+        ...
+
+    @property
+    def is_durable(self) -> bool:
+        """Whether it is known that what was kept survives a power cut. Of a keyring it is not (CLI-411)."""
+        ...
+
+    async def state(self) -> CustodyState:
+        """Say whether it could be used now. Nothing is written, unlocked or asked."""
         ...
 
     async def write_new(self, scope: str, material: Secret) -> str:

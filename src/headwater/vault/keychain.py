@@ -9,6 +9,7 @@ from typing import Literal
 
 from keyring.backends.macOS import Keyring  # type: ignore[import-not-found]
 
+from headwater.connect.ports import CustodyState
 from headwater.errors import HeadwaterError
 from headwater.secret import Secret
 from headwater.vault.pinned import pinned, unpinned
@@ -20,9 +21,14 @@ class KeychainCustody:
     """Keeps each version as one generic password, in base64: the keychain takes text."""
 
     read_only = False
+    is_durable = False
 
     def __init__(self) -> None:
         self._keychain = Keyring()
+
+    async def state(self) -> CustodyState:
+        """Say that it is there: whether it is open cannot be asked without macOS asking the person."""
+        return "available"
 
     async def write_new(self, scope: str, material: Secret) -> str:
         """Store a password under a new version, and read it back."""

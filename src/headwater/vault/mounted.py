@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal, NoReturn
 
 from headwater import limits
+from headwater.connect.ports import CustodyState
 from headwater.errors import HeadwaterError, refuse
 from headwater.secret import Secret
 from headwater.vault.files import folder, read_at
@@ -23,9 +24,18 @@ class MountedCustody:
     """
 
     read_only = True
+    is_durable = True
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
+
+    async def state(self) -> CustodyState:
+        """Say whether the folder can be read."""
+        try:
+            await self.probe()
+        except HeadwaterError:
+            return "unavailable"
+        return "available"
 
     async def pin(self, scope: str, item: str) -> tuple[str, Secret]:
         """Return the version of what an item holds now, and its bytes: what connecting and revalidating do."""

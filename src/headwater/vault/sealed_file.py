@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from headwater import clock, limits
+from headwater.connect.ports import CustodyState
 from headwater.errors import HeadwaterError
 from headwater.secret import Secret
 from headwater.vault.files import folder, read_at
@@ -29,10 +30,19 @@ class SealedFileCustody:
     """
 
     read_only = False
+    is_durable = True
 
     def __init__(self, path: Path, kind: Kind, entry: Callable[[], Secret]) -> None:
         self._path = path
         self._seal = Seal(kind, entry)
+
+    async def state(self) -> CustodyState:
+        """Say whether the key that is configured opens the file, or could open a new one. Nobody is asked."""
+        try:
+            await asyncio.to_thread(attempt, self._look, _unfit())
+        except HeadwaterError as refusal:
+            return "locked" if refusal.next_action == "unlock_keyring" else "unavailable"
+        return "available"
 
     async def write_new(self, scope: str, material: Secret) -> str:
         """Add a version: the file is written beside its place, synced, moved there, and read again."""
@@ -65,6 +75,12 @@ class SealedFileCustody:
     async def probe(self) -> None:
         """Write, read back and erase something of no worth (INT-244)."""
         await probe(self)
+
+    def _look(self) -> None:
+        """Open the file as it stands: it is replaced whole, and so needs no lock to be looked at."""
+        self._seal.ask()
+        with folder(self._path.parent) as within:
+            self._opened(within)
 
     def _write(self, scope: str, version: str, material: Secret) -> None:
         def add(within: int) -> None:

@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Literal, TypeVar
 
+from headwater.connect.ports import CustodyState
 from headwater.errors import HeadwaterError
 from headwater.secret import Secret
 from headwater.vault.login_keyring import LoginKeyring, is_locked
@@ -18,7 +19,6 @@ from headwater.vault.refusals import attempt, fitting, missing, unavailable
 from headwater.vault.session_bus import SessionBus, session_bus
 
 T = TypeVar("T")
-KeyringState = Literal["available", "locked", "unavailable"]
 
 
 class SecretServiceCustody:
@@ -28,6 +28,7 @@ class SecretServiceCustody:
     """
 
     read_only = False
+    is_durable = False
 
     def __init__(self, socket: Path | None = None) -> None:
         self._socket = socket
@@ -53,8 +54,8 @@ class SecretServiceCustody:
         """Write, read back and erase something of no worth (INT-244)."""
         await probe(self)
 
-    async def state(self) -> KeyringState:
-        """Say whether the keyring could be used now. Nothing is written."""
+    async def state(self) -> CustodyState:
+        """Say whether the login keyring is there, and open."""
         try:
             return "locked" if await self._connected(is_locked) else "available"
         except HeadwaterError:

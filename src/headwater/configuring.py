@@ -7,7 +7,8 @@ import platform
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
-from headwater.configured import configuration_of, declared_by, folder_of
+from headwater import clock
+from headwater.configured import configuration_of, declared_by, folder_of, shipped
 from headwater.errors import HeadwaterError, refuse
 from headwater.settings import Settings
 
@@ -53,6 +54,30 @@ class Configuring:
                 configuration_of(self._settings)
                 return "state_initialized"
         raise refuse("configuration_exists", safe="It was left as it is.", command="headwater setup check")
+
+    def migrate(self, *, apply: bool) -> Shown:
+        """Move legacy entries to instances of connectors, or only say what would be moved.
+
+        The file as it was is kept beside it (CLI-1020). Raise `revision_conflict` where it was changed meanwhile.
+        """
+        from headwater.configuration.files import create_owned, read_owned, replace_owned
+        from headwater.configuration.migrating import plan, told
+
+        path = self._settings.config_path
+        planned = plan(read_owned(path), shipped)
+        result: Shown = {
+            "disposition": "unchanged" if planned.after == planned.before else "applied" if apply else "planned",
+            "configuration": str(path),
+            "format_before": planned.format_before,
+            "format_after": planned.format_after,
+            "entries": [told(item) for item in planned.items],
+        }
+        if result["disposition"] == "applied":
+            backup = path.with_name(f"{path.name}.before-migrate-{clock.now():%Y%m%dT%H%M%SZ}")
+            create_owned(backup, planned.before)
+            replace_owned(path, planned.before, planned.after)
+            result["backup_path"] = str(backup)
+        return result
 
     def connectors(self) -> Shown:
         """Return the connectors that this build brings along, each with its ways to sign in and its instances."""

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -242,3 +243,34 @@ def test_there_are_no_other_old_words(headwater, words):
     refused = headwater.type(*words)
     assert refused.status == 2
     assert json.loads(refused.stderr) == {"ok": False, "error": {"code": "cli_parse", "data": {}}}
+
+
+@pytest.mark.clause("CLI-1000", "CLI-1018", "CLI-1019", "CLI-1020", "CLI-1023")
+def test_a_migration_is_rehearsed_then_written(headwater):
+    """The rehearsal writes nothing; then the file as it was lies beside it, and it all comes again to nothing."""
+    args = '{path = "/c", sha256 = "' + "a" * 64 + '", args = ["--connector", "git"]}'
+    work = entry("work", adapter_id='"catalog"', executable=args)
+    path = write(headwater.place, f"# mine\n{document(work, 4)}")
+    before = path.read_bytes()
+    rehearsed = headwater.type("setup", "migrate", "--dry-run").result
+    assert rehearsed == headwater.type("setup", "migrate", "--mode", "dry-run").result
+    assert rehearsed.keys() == {"disposition", "configuration", "format_before", "format_after", "entries"}
+    assert (rehearsed["disposition"], rehearsed["format_after"]) == ("planned", "connectors-local/5")
+    assert (path.read_bytes(), [item.name for item in headwater.place.iterdir()]) == (before, ["config.toml"])
+    by_alias = headwater.type("instances", "describe", "--adapter", "work").result
+    done = headwater.type("setup", "migrate", "--apply").result
+    assert {**rehearsed, "disposition": "applied", "backup_path": done["backup_path"]} == done
+    backup = headwater.place / done["backup_path"].rpartition("/")[2]
+    assert re.fullmatch(r"config\.toml\.before-migrate-\d{8}T\d{6}Z", backup.name)
+    assert (backup.read_bytes(), backup.stat().st_mode & 0o777) == (before, 0o600)
+    assert headwater.type("instances", "describe", "--adapter", "work").result == by_alias
+    assert headwater.type("instances", "describe", "git/work").result == by_alias
+    assert headwater.type("setup", "migrate", "--mode", "apply").result["disposition"] == "unchanged"
+    assert len(list(headwater.place.iterdir())) == 2
+
+
+@pytest.mark.clause("CLI-1000")
+@pytest.mark.parametrize("words", [[], ["--dry-run", "--apply"], ["--mode", "apply", "--dry-run"], ["--mode", "now"]])
+def test_one_mode_is_named(headwater, words):
+    """Neither none nor two."""
+    assert headwater.type("setup", "migrate", *words).status == 2

@@ -9,7 +9,8 @@ from headwater.cli.output import table, typed
 from headwater.cli.session import Cli, pass_cli
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
+    from typing import Any
 
     from headwater.readiness import Readiness
 
@@ -64,6 +65,34 @@ def owner_stop(cli: Cli) -> None:
     told = cli.host.stop_owner()
     words = {"stopped": "The owner has ended.", "not_running": "No owner was running."}
     cli.output.result(told, lambda: [words[told["disposition"]]])
+
+
+@setup.command()
+@click.option("--mode", type=click.Choice(["dry-run", "apply"]), help="Say what would be moved, or move it.")
+@click.option("--dry-run", is_flag=True, help="The same as --mode dry-run.")
+@click.option("--apply", is_flag=True, help="The same as --mode apply.")
+@pass_cli
+def migrate(cli: Cli, mode: str | None, dry_run: bool, apply: bool) -> None:
+    """Move entries of [adapters] to instances of connectors; the file as it was is kept beside it.
+
+    Exit status: 0 moved, or nothing to move; 1 it was changed meanwhile; 2 the configuration cannot be used.
+    """
+    modes = [mode, *(["dry-run"] if dry_run else []), *(["apply"] if apply else [])]
+    chosen = [one for one in modes if one is not None]
+    if len(chosen) != 1:
+        raise click.UsageError("")
+    found = cli.host.configuring.migrate(apply=chosen == ["apply"])
+    cli.output.result(found, lambda: _migrated(found))
+
+
+def _migrated(found: "Mapping[str, Any]") -> "Iterator[str]":
+    done = {"unchanged": "Nothing is to be moved.", "planned": "Nothing is written yet.", "applied": "It is written."}
+    yield f"{done[found['disposition']]} The format: {found['format_before']}, then {found['format_after']}."
+    if found["entries"]:
+        columns = {"alias": "alias", "disposition": "what", "connector": "connector", "reason": "why not"}
+        yield from table(found["entries"], columns, empty="")
+    if "backup_path" in found:
+        yield f"The file as it was: {found['backup_path']}"
 
 
 def _lines(found: "Readiness") -> "Iterator[str]":

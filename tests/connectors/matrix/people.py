@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from servers.relay import Relay
-from servers.synapse import User
+from servers.synapse import Synapse, User
 
 import headwater.connectors
 from headwater.manifest.reading import read
@@ -48,6 +48,10 @@ class Account:
         transcript = self.collect(state, **how)
         assert transcript.done["status"] == "succeeded", (transcript.done, transcript.stderr)
         return transcript
+
+    def log_in_again(self) -> str:
+        """Make another session, and return its token."""
+        return Synapse(self.user.base_url, Path()).log_in(self.user).access_token
 
     def shorten(self) -> None:
         """Let the homeserver give ten events where it is asked for many: it may always give fewer."""

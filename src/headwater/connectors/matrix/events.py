@@ -43,7 +43,8 @@ def target_of(event: Event) -> str | None:
     if event["type"] == REDACTION:
         return text(event, "redacts") or text(mapping(event, "content"), "redacts")
     relation = _relation(mapping(event, "content"))
-    return text(relation, "event_id") if relation.get("rel_type") == "m.replace" else None
+    replaces = event["type"] in MESSAGES and relation.get("rel_type") == "m.replace"
+    return text(relation, "event_id") if replaces else None
 
 
 def is_redacted(event: Event) -> bool:
@@ -112,7 +113,8 @@ def member(room: str, event: Event) -> dict[str, Any] | None:
 
 def room(room_id: str, membership: str, state: Iterable[Event]) -> dict[str, Any]:
     """Return the record of a room from its state events; stripped ones of an invitation will do."""
-    said = {str(event.get("type")): mapping(event, "content") for event in state}
+    # An event with the name of a state's, and no state key, is somebody's message.
+    said = {str(event.get("type")): mapping(event, "content") for event in state if event.get("state_key") == ""}
     created, encryption = said.get("m.room.create", {}), said.get("m.room.encryption", {})
     return {
         "room_id": room_id,

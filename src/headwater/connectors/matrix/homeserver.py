@@ -6,6 +6,7 @@ import re
 import ssl
 from collections.abc import Iterator
 from functools import cache
+from math import isfinite
 from time import sleep
 from typing import Any, Final, NamedTuple
 from urllib.parse import SplitResult, quote, urlencode, urlsplit
@@ -213,7 +214,7 @@ def _pause(answer: Answer) -> float:
     """Return how many seconds a refusal over the rate asks to wait."""
     asked = (_object(answer.body) or {}).get("retry_after_ms")
     if isinstance(asked, int | float):
-        seconds = asked / 1000
+        seconds = min(asked, 2000 * LIMITED_MAX_SECONDS) / 1000
     else:
         seconds = float(answer.retry_after) if answer.retry_after.isdecimal() else LIMITED_SECONDS
     return max(LIMITED_MIN_SECONDS, seconds)
@@ -222,7 +223,7 @@ def _pause(answer: Answer) -> float:
 def _object(body: bytes) -> dict[str, Any] | None:
     """Read an answer; None where it is no JSON object."""
     try:
-        said = json.loads(body, parse_constant=_no_number)
+        said = json.loads(body, parse_constant=_no_number, parse_float=_finite)
     except (ValueError, RecursionError):
         return None
     if not isinstance(said, dict):
@@ -232,6 +233,11 @@ def _object(body: bytes) -> dict[str, Any] | None:
 
 def _no_number(name: str) -> None:
     raise ValueError(name)
+
+
+def _finite(text: str) -> float | str:
+    number = float(text)
+    return number if isfinite(number) else text
 
 
 def _fitting(value: Any) -> Any:

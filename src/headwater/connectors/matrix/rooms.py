@@ -13,16 +13,15 @@ else:
     from homeserver import Refused, homeserver_of
 
 CURSOR_VERSION: Final = 1
-CHANGES: Final = 200
 ROOMS_AT_ONCE: Final = 100
 MEMBERS: Final = 20_000
 
-# Members are listed room by room, and not by the sync: one answer may not hold the members of every room.
-_STATE: Final = {"types": events.STATE, "lazy_load_members": True}
-_CHANGES: Final = {
-    "state": {"types": [], "lazy_load_members": True},
-    "timeline": {"types": [*events.STATE, events.MEMBER], "limit": CHANGES},
-}
+# Of each room that has anything new, its newest event and what changed in its state before that.
+_NEWEST: Final = {"timeline": {"limit": 1}}
+_CHANGES: Final = {**_NEWEST, "state": {"types": [*events.STATE, events.MEMBER]}}
+# Members are listed room by room: no answer may hold those of every room, or of one that is too large.
+_NAMES: Final = {**_NEWEST, "state": {"types": []}}
+_WHOLE: Final = {**_NEWEST, "state": {"types": events.STATE, "lazy_load_members": True}}
 
 
 class Rooms:
@@ -61,14 +60,15 @@ class Rooms:
             self._save()
 
     def _changes(self) -> None:
+        """See which rooms there are and what has changed in those that are known, and note what has to be read."""
         try:
-            answer = self._server.sync(_CHANGES, self._since)
+            answer = self._sync()
         except Refused as refusal:
             if not self._since or refusal.status != 400:
                 raise Fail(f"The homeserver refuses to sync: {refusal}.") from refusal
             self._stream.progress("The homeserver does not know where the last run came to; this one begins anew")
             self._since, self._rooms, self._due = "", set(), {}
-            answer = self._server.sync(_CHANGES)
+            answer = self._sync()
         sections = events.mapping(answer, "rooms")
         for room, entry in events.mapping(sections, "leave").items():
             self._changed(room, entry)
@@ -83,15 +83,23 @@ class Rooms:
         self._since = answer["next_batch"]
         self._save()
 
+    def _sync(self) -> dict[str, Any]:
+        if not self._since:
+            return self._server.sync(_NAMES)
+        joined = self._server.get("/joined_rooms").get("joined_rooms")
+        fresh = {room for room in joined if isinstance(room, str)} - self._rooms if isinstance(joined, list) else set()
+        self._due.update(dict.fromkeys(fresh, True))
+        self._rooms |= fresh
+        return self._server.sync({**_CHANGES, "not_rooms": sorted(fresh)}, self._since)
+
     def _changed(self, room: str, entry: Any) -> None:
         """Take the members that changed, and note whether the room has to be read again."""
-        timeline = events.mapping(entry, "timeline")
-        found = events.listed(timeline.get("events"))
-        if room not in self._rooms or timeline.get("limited"):
+        if room not in self._rooms:
             self._due[room] = True
-        if room in self._rooms:
-            self._take(room, found)
-        if any(event["type"] != events.MEMBER for event in found):
+            return
+        found = _state(entry)
+        self._take(room, found)
+        if any(event["type"] in events.STATE for event in found):
             self._due.setdefault(room, False)
 
     def _take(self, room: str, found: list[dict[str, Any]]) -> None:
@@ -104,7 +112,7 @@ class Rooms:
 
     def _renew(self, chosen: list[str]) -> None:
         """Read the state of rooms, and of some the members."""
-        answer = self._server.sync({"rooms": chosen, "state": _STATE, "timeline": {"types": [], "limit": 1}})
+        answer = self._server.sync({**_WHOLE, "rooms": chosen})
         sections = events.mapping(answer, "rooms")
         for membership in ("join", "leave"):
             for room, entry in events.mapping(sections, membership).items():
@@ -112,10 +120,7 @@ class Rooms:
                     self._room(room, membership, entry)
 
     def _room(self, room: str, membership: str, entry: dict[str, Any]) -> None:
-        state = [
-            *events.listed(events.mapping(entry, "state").get("events")),
-            *events.listed(events.mapping(entry, "timeline").get("events")),
-        ]
+        state = _state(entry)
         self._stream.emit(events.room(room, membership, [*state, *self._created(room, state)]))
         self._read += 1
         count = events.mapping(entry, "summary").get("m.joined_member_count")
@@ -130,7 +135,7 @@ class Rooms:
             content = self._server.get(f"/rooms/{quote(room, safe='')}/state/m.room.create/")
         except Refused:
             return []
-        return [{"type": "m.room.create", "content": content}]
+        return [{"type": "m.room.create", "state_key": "", "content": content}]
 
     def _list(self, room: str, count: int) -> None:
         """List the members of a room, unless there are too many to be held at once."""
@@ -149,3 +154,9 @@ class Rooms:
         rooms = sorted(self._rooms)
         self._stream.save({**self._basis, "since": self._since, "rooms": rooms, "due": self._due})
         self._stream.progress(f"{self._read:,} rooms read", count=self._read)
+
+
+def _state(entry: Any) -> list[dict[str, Any]]:
+    """Return the state that a sync tells of a room, and what came after it, which may be state as well."""
+    before, after = (events.mapping(entry, name).get("events") for name in ("state", "timeline"))
+    return [*events.listed(before), *events.listed(after)]

@@ -20,8 +20,10 @@ NEW_EVENTS: Final = 100
 PAGE_EVENTS: Final = 500
 EMPTY_PAGES: Final = 1_000
 
+# A sync is not asked for types: Synapse looks for them among the newest events only, and would leave out a room where
+# others came after them. A page of history looks for them all the way.
+_SYNC: Final = {"state": {"types": []}, "timeline": {"limit": NEW_EVENTS}}
 _TYPES: Final = {"types": events.TIMELINE}
-_SYNC: Final = {"state": {"types": []}, "timeline": {**_TYPES, "limit": NEW_EVENTS}}
 
 
 class Timeline:

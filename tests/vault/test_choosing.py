@@ -88,8 +88,42 @@ def test_a_passphrase_is_the_first_line_of_its_file(behind, tmp_path, opener):
     opener.write_text(f"a long passphrase{behind}", newline="")
     custody = custody_for(Choice(sealed=SealedFile(tmp_path / "s", passphrase_file=opener)))
     version = run(write(custody))
-    asked = custody_for(Choice(sealed=SealedFile(tmp_path / "s")), lambda: Secret("a long passphrase"))
+    asked = custody_for(Choice(sealed=SealedFile(tmp_path / "s")), lambda label: Secret("a long passphrase"))
     assert run(asked.read("con_1", version)).text() == SENTINEL
+
+
+@pytest.mark.parametrize(("again", "fits"), [("a long passphrase", True), ("a long passhprase", False), ("", False)])
+def test_the_passphrase_of_a_new_file_is_entered_twice(again, fits, tmp_path):
+    answers = {"Passphrase of the sealed file": "a long passphrase", "The same passphrase again": again}
+    asked = []
+
+    def ask(label):
+        asked.append(label)
+        return Secret(answers[label])
+
+    async def chosen_and_written():
+        await write(custody_for(Choice(sealed=SealedFile(tmp_path / "s")), ask))
+
+    if not fits:
+        refusal(chosen_and_written())
+        assert list(tmp_path.iterdir()) == []
+        return
+    run(chosen_and_written())
+    run(chosen_and_written())
+    assert asked == [*answers, "Passphrase of the sealed file"]
+
+
+def test_an_empty_passphrase_opens_nothing(tmp_path):
+    refusal(write(custody_for(Choice(sealed=SealedFile(tmp_path / "s")), lambda label: Secret(""))))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nobody_is_asked_for_what_stands_in_a_file(tmp_path, opener):
+    def ask(label):
+        raise AssertionError(label)
+
+    for choice in (Choice(), Choice(sealed=SealedFile(tmp_path / "s", opener))):
+        custody_for(choice, ask)
 
 
 def test_without_anybody_to_ask_a_sealed_file_stays_shut(tmp_path):

@@ -44,12 +44,12 @@ class Choice:
     sealed: SealedFile | None = None
 
 
-def custody_for(choice: Choice, ask: Callable[[], Secret] | None = None) -> Custody:
-    """Return the custody that was chosen. Nothing is opened yet.
+def custody_for(choice: Choice, ask: Callable[[str], Secret] | None = None) -> Custody:
+    """Return the custody that was chosen. Nothing of it is opened yet.
 
-    `ask` asks a person for the passphrase of a sealed file; it is called once, in a thread, when the file is first
-    used. Raise `invalid_configuration` for two choices at once or half a one, `custody_unavailable` where this
-    platform has none.
+    `ask` asks a person for something by its label. It is called here, and only for a sealed file whose passphrase
+    stands in no file. Raise `invalid_configuration` for two choices at once or half a one, `custody_unavailable` where
+    this platform has none.
     """
     _checked(choice)
     if choice.sealed is not None:
@@ -71,7 +71,7 @@ def custody_for(choice: Choice, ask: Callable[[], Secret] | None = None) -> Cust
     raise unavailable(message, "check_configuration")
 
 
-def _sealed(sealed: SealedFile, ask: Callable[[], Secret] | None) -> Custody:
+def _sealed(sealed: SealedFile, ask: Callable[[str], Secret] | None) -> Custody:
     from headwater.vault.sealed_file import SealedFileCustody
 
     if sealed.key_file is not None:
@@ -80,7 +80,16 @@ def _sealed(sealed: SealedFile, ask: Callable[[], Secret] | None) -> Custody:
     if sealed.passphrase_file is not None:
         file = sealed.passphrase_file
         return SealedFileCustody(sealed.path, "passphrase", lambda: attempt(lambda: _passphrase(file), _no_key()))
-    return SealedFileCustody(sealed.path, "passphrase", ask or _nobody)
+    entered = None if ask is None else _entered(sealed.path, ask)
+    return SealedFileCustody(sealed.path, "passphrase", lambda: entered or _nobody())
+
+
+def _entered(path: Path, ask: Callable[[str], Secret]) -> Secret:
+    """Return what a person enters: twice for a new file, which a slip would close for ever."""
+    passphrase = ask("Passphrase of the sealed file")
+    if not path.exists() and ask("The same passphrase again") != passphrase:
+        raise unavailable("The two passphrases differ.")
+    return passphrase
 
 
 def sealed_file(table: Mapping[str, object]) -> SealedFile:
@@ -133,4 +142,4 @@ def _no_key() -> HeadwaterError:
 
 
 def _nobody() -> Secret:
-    raise unavailable("Nobody is here to enter the passphrase of the sealed file.")
+    raise unavailable("Nobody entered the passphrase of the sealed file.")

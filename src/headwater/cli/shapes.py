@@ -241,6 +241,36 @@ SHAPES: Final[Mapping[str, Shape]] = {
             }
         ]
     },
+    "setup init": {"disposition": str, "config_path": str, "state_path": str, "os": str},
+    "setup check": {
+        "config_path": str,
+        "state_path": str,
+        "os": str,
+        "keyring": str,
+        "prerequisites": [dict.fromkeys(("name", "state", "detail", "next_action", "command"), str)],
+        "confinement": {...: object},
+    },
+    "setup migrate": {
+        "disposition": str,
+        "configuration": str,
+        "format_before": str,
+        "format_after": str,
+        "backup_path?": str,
+        "entries": [{"alias": str, "disposition": str, "before": {...: object}, "after": {...: object}, ...: str}],
+    },
+    "list": {"connectors": [{"connector": str, "profiles": _NAMES, "instances": _NAMES}]},
+    "instances add": {"instance": str, "options": {...: object}, "bindings": {...: {...: object}}},
+    "instances list": {
+        "instances": [dict.fromkeys(("connector", "instance", "instance_id", "startup", "restart"), str)],
+        "unmigrated?": _NAMES,
+        "source": str,
+    },
+    "instances describe": {
+        **_SELECTORS,
+        "configuration": {"instance_id": str, "configuration_revision": str, ...: object},
+        "source": str,
+        "stale": bool,
+    },
     "setup owner-stop": {"disposition": str, "state_path": str},
     "instances status": {"observation": _OBSERVATION},
     "instances stop": {"observation": _OBSERVATION},

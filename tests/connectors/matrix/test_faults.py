@@ -58,6 +58,38 @@ def test_a_token_that_is_revoked_in_the_midst_loses_nothing(account: Account, fr
     assert len(second.records("messages")) < 35
 
 
+def expires(target_part: str) -> Any:
+    """Say once of a session that its token expired."""
+    said: list[str] = []
+
+    def meddle(target: str) -> tuple[int, Any] | None:
+        if said or target_part not in target:
+            return None
+        said.append(target)
+        return 401, {"errcode": "M_UNKNOWN_TOKEN", "soft_logout": True}
+
+    return meddle
+
+
+def test_a_token_that_expires_in_the_midst_is_asked_for_again(account: Account) -> None:
+    """Where it can be renewed, a walk that takes longer than a token lives comes to its end."""
+    account.shorten()
+    filled(account, 25)
+    account.relay.meddle = expires("/messages")
+    first = account.succeed(answers=[account.answer, {"access_token": account.log_in_again()}])
+    assert len(first.records("messages")) == 25
+    assert len([m for m in first.messages if m["type"] == "INTERACTION"]) == 2
+
+
+def test_an_expired_token_that_is_answered_again_is_refused(account: Account) -> None:
+    """The same token would be asked for for ever."""
+    filled(account)
+    account.relay.meddle = expires("/sync")
+    first = account.collect(answers=[account.answer, account.answer])
+    assert hint(first) == "refresh_credentials"
+    assert len([m for m in first.messages if m["type"] == "INTERACTION"]) == 2
+
+
 @pytest.mark.parametrize("token", ["", "two words", "wrong", "x\r\nX-More: 1", "é"])
 def test_what_is_no_token_is_never_sent_or_is_refused(account: Account, token: str) -> None:
     """Nothing that is answered can become another header."""

@@ -69,10 +69,7 @@ class Homeserver:
         else:
             self._link = http.client.HTTPConnection(url.hostname or "", url.port, timeout=TIMEOUT_SECONDS)
         self._waited = 0.0
-        token = run.ask("credentials", "Sign in to Matrix.", _ASKED).get("access_token")
-        if not isinstance(token, str) or not re.fullmatch(r"[\x21-\x7e]{1,8192}", token):
-            raise _rejected()
-        self._headers = {"Authorization": f"Bearer {token}"}
+        self._headers = self._signed_in()
         self.account = str(self.get("/account/whoami").get("user_id"))
 
     def get(self, path: str, **query: str | int) -> dict[str, Any]:
@@ -137,6 +134,19 @@ class Homeserver:
             if not self._response.isclosed():
                 self._link.close()
 
+    def _signed_in(self) -> dict[str, str]:
+        token = self._run.ask("credentials", "Sign in to Matrix.", _ASKED).get("access_token")
+        if not isinstance(token, str) or not re.fullmatch(r"[\x21-\x7e]{1,8192}", token):
+            raise _rejected()
+        return {"Authorization": f"Bearer {token}"}
+
+    def _renewed(self, answer: Answer) -> bool:
+        """Ask for a newer token where the session goes on and only its token expired; return whether there is one."""
+        if (_object(answer.body) or {}).get("soft_logout") is not True:
+            return False
+        before, self._headers = self._headers, self._signed_in()
+        return self._headers != before
+
     def _patiently(self, target: str, *, keep_body: bool = True) -> Answer:
         """Ask until there is an answer that means something, within bounds."""
         pauses = iter(BACK_OFF_SECONDS)
@@ -145,7 +155,8 @@ class Homeserver:
             if answer.status == 429:
                 self._wait(_pause(answer))
             elif answer.status == 401:
-                raise _rejected()
+                if not self._renewed(answer):
+                    raise _rejected()
             elif answer.status == 0 or answer.status >= 500:
                 pause = next(pauses, None)
                 if pause is None and answer.status:

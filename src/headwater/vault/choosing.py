@@ -47,9 +47,9 @@ class Choice:
 def custody_for(choice: Choice, ask: Callable[[str], Secret] | None = None) -> Custody:
     """Return the custody that was chosen. Nothing of it is opened yet.
 
-    `ask` asks a person for something by its label. It is called here, and only for a sealed file whose passphrase
-    stands in no file. Raise `invalid_configuration` for two choices at once or half a one, `custody_unavailable` where
-    this platform has none.
+    `ask` asks a person for something by its label: for the passphrase of a sealed file, if that stands in no file, when
+    the file is first used. Raise `invalid_configuration` for two choices at once or half a one, and
+    `custody_unavailable` where this platform has none.
     """
     _checked(choice)
     if choice.sealed is not None:
@@ -80,13 +80,13 @@ def _sealed(sealed: SealedFile, ask: Callable[[str], Secret] | None) -> Custody:
     if sealed.passphrase_file is not None:
         file = sealed.passphrase_file
         return SealedFileCustody(sealed.path, "passphrase", lambda: attempt(lambda: _passphrase(file), _no_key()))
-    entered = None if ask is None else _entered(sealed.path, ask)
-    return SealedFileCustody(sealed.path, "passphrase", lambda: entered or _nobody())
+    return SealedFileCustody(sealed.path, "passphrase", lambda: _entered(sealed.path, ask))
 
 
-def _entered(path: Path, ask: Callable[[str], Secret]) -> Secret:
+def _entered(path: Path, ask: Callable[[str], Secret] | None) -> Secret:
     """Return what a person enters: twice for a new file, which a slip would close for ever."""
-    passphrase = ask("Passphrase of the sealed file")
+    if ask is None or not (passphrase := ask("Passphrase of the sealed file")):
+        raise unavailable("Nobody entered the passphrase of the sealed file.")
     if not path.exists() and ask("The same passphrase again") != passphrase:
         raise unavailable("The two passphrases differ.")
     return passphrase
@@ -139,7 +139,3 @@ def _no_key() -> HeadwaterError:
         "(chmod 600), reached through no symbolic link; a key has at least 32 bytes, a passphrase one line."
     )
     return unavailable(message, "check_configuration")
-
-
-def _nobody() -> Secret:
-    raise unavailable("Nobody entered the passphrase of the sealed file.")

@@ -26,6 +26,7 @@ _LOCK = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 class SealedFileCustody:
     """Keeps every version in one file that is replaced whole. `entry` gives the passphrase, or the key file's bytes.
 
+    `entry` is called once, by the first call of this, in its own thread: a terminal can be asked from nowhere else.
     One process at a time is in the file; another waits for it, five seconds at most.
     """
 
@@ -37,8 +38,9 @@ class SealedFileCustody:
         self._seal = Seal(kind, entry)
 
     async def state(self) -> CustodyState:
-        """Say whether the key that is configured opens the file, or could open a new one. Nobody is asked."""
+        """Say whether the key opens the file, or could open a new one. Nothing is written."""
         try:
+            self._seal.ask()
             await asyncio.to_thread(attempt, self._look, _unfit())
         except HeadwaterError as refusal:
             return "locked" if refusal.next_action == "unlock_keyring" else "unavailable"
@@ -47,16 +49,13 @@ class SealedFileCustody:
     async def write_new(self, scope: str, material: Secret) -> str:
         """Add a version: the file is written beside its place, synced, moved there, and read again."""
         version = clock.identifier("ver")
-        await asyncio.to_thread(self._write, scope, version, fitting(material))
+        fitting(material)
+        await self._alone(lambda within: self._add(within, scope, version, material))
         return version
 
     async def read(self, scope: str, version: str) -> Secret:
         """Return the bytes of a version."""
-
-        def look(within: int) -> Secret:
-            return self._found(within, scope, version)
-
-        return await asyncio.to_thread(self._alone, look)
+        return await self._alone(lambda within: self._found(within, scope, version))
 
     async def delete(self, scope: str, version: str) -> Literal["deleted", "missing"]:
         """Take a version out of the file. Copies of the file that something else made are not reached."""
@@ -70,37 +69,33 @@ class SealedFileCustody:
             self._replace(within, contents)
             return "deleted"
 
-        return await asyncio.to_thread(self._alone, erase)
+        return await self._alone(erase)
 
     async def probe(self) -> None:
         """Write, read back and erase something of no worth (INT-244)."""
         await probe(self)
 
-    def _look(self) -> None:
-        """Open the file as it stands: it is replaced whole, and so needs no lock to be looked at."""
+    async def _alone(self, work: Callable[[int], T]) -> T:
+        """Do work in the file's folder, with its lock held: in a thread, behind the question for the passphrase."""
         self._seal.ask()
-        with folder(self._path.parent) as within:
-            self._opened(within)
-
-    def _write(self, scope: str, version: str, material: Secret) -> None:
-        def add(within: int) -> None:
-            contents = self._opened(within)
-            contents.setdefault(scope, {})[version] = material
-            self._replace(within, contents)
-            if attempt(lambda: self._found(within, scope, version), _unsettled(), exact=False) != material:
-                raise _unsettled()
-
-        self._alone(add)
-
-    def _alone(self, work: Callable[[int], T]) -> T:
-        """Do work in the file's folder, with its lock held."""
 
         def going() -> T:
-            self._seal.ask()
             with folder(self._path.parent) as within, _locked(within, f"{self._path.name}.lock"):
                 return work(within)
 
-        return attempt(going, _unfit())
+        return await asyncio.to_thread(attempt, going, _unfit())
+
+    def _look(self) -> None:
+        """Open the file as it stands: it is replaced whole, and so needs no lock to be looked at."""
+        with folder(self._path.parent) as within:
+            self._opened(within)
+
+    def _add(self, within: int, scope: str, version: str, material: Secret) -> None:
+        contents = self._opened(within)
+        contents.setdefault(scope, {})[version] = material
+        self._replace(within, contents)
+        if attempt(lambda: self._found(within, scope, version), _unsettled(), exact=False) != material:
+            raise _unsettled()
 
     def _opened(self, within: int) -> Contents:
         """Return what the file holds; nothing where there is no file yet."""

@@ -53,6 +53,7 @@ class Output:
     def __init__(self, mode: str) -> None:
         self.mode = mode
         self._deprecations: list[Mapping[str, Any]] = []
+        self._unsaid: list[str] = []
 
     @property
     def is_json(self) -> bool:
@@ -74,6 +75,8 @@ class Output:
 
     def write(self, content: bytes) -> None:
         """Write bytes to stdout. Raise `Unwritten` where they do not get there."""
+        if self._unsaid:
+            self._tell("")
         if sys.stdout is None:
             raise Unwritten
         try:
@@ -86,12 +89,15 @@ class Output:
     def note(self, text: str) -> None:
         """Tell a person something on the way; a program is not bothered with it (CLI-010)."""
         if not self.is_json:
-            _tell(f"{text}\n")
+            self._tell(f"{text}\n")
 
     def deprecate(self, sentence: str, entry: Mapping[str, Any]) -> None:
-        """Say once that an old word was used: in a line before anything else, or in the envelope (CLI-013)."""
+        """Say once that an old word was used: in a line before anything else, or in the envelope (CLI-013).
+
+        Help, which prints itself, says nothing of it (CLI-028).
+        """
         self._deprecations.append(entry)
-        self.note(f"deprecated: {sentence}")
+        self._unsaid.append(sentence)
 
     def failure(self, error: HeadwaterError) -> int:
         """Print a failure and return its exit status."""
@@ -108,7 +114,7 @@ class Output:
             lines += [f"  {error.safe}"] if error.safe else []
             command = error.command or _NEXT.get(error.next_action, "")
             lines += [f"  Next: {typed(command)}"] if command else []
-            _tell("".join(f"{line}\n" for line in lines))
+            self._tell("".join(f"{line}\n" for line in lines))
         return error.exit_status
 
     def misuse(self, error: click.ClickException) -> int:
@@ -119,7 +125,7 @@ class Output:
         else:
             context = getattr(error, "ctx", None)
             path = context.command_path if context is not None else "headwater"
-            _tell(f"headwater: {_misuse(error)}\n  Next: {typed(path)} --help\n")
+            self._tell(f"headwater: {_misuse(error)}\n  Next: {typed(path)} --help\n")
         return _PRESENTATION[code]
 
     def internal(self, note: Path | None) -> int:
@@ -127,28 +133,30 @@ class Output:
         if self.is_json:
             self._refuse("cli_internal", {})
         else:
-            _tell("headwater: Something went wrong inside Headwater. What was stored is whole.\n")
+            self._tell("headwater: Something went wrong inside Headwater. What was stored is whole.\n")
             if note is not None:
-                _tell(f"  Where in Headwater, and nothing of yours, is noted in {plain(note)}\n")
+                self._tell(f"  Where in Headwater, and nothing of yours, is noted in {plain(note)}\n")
         return _PRESENTATION["cli_internal"]
 
     def _refuse(self, code: str, data: Mapping[str, Any]) -> None:
-        _tell(self._envelope({"ok": False, "error": {"code": code, "data": data}}).decode())
+        self._tell(self._envelope({"ok": False, "error": {"code": code, "data": data}}).decode())
+
+    def _tell(self, text: str) -> None:
+        """Write to stderr, as UTF-8 whatever the locale; where there is none, nobody is told."""
+        if not self.is_json:
+            text = "".join(f"deprecated: {sentence}\n" for sentence in self._unsaid) + text
+        self._unsaid.clear()
+        if sys.stderr is None:
+            return
+        with suppress(OSError):
+            sys.stderr.flush()
+            sys.stderr.buffer.write(text.encode(errors="replace"))
+            sys.stderr.buffer.flush()
 
     def _envelope(self, members: dict[str, Any]) -> bytes:
         if self._deprecations:
             members["deprecations"] = self._deprecations
         return msgspec.json.encode(members) + b"\n"
-
-
-def _tell(text: str) -> None:
-    """Write to stderr, as UTF-8 whatever the locale; where there is none, nobody is told."""
-    if sys.stderr is None:
-        return
-    with suppress(OSError):
-        sys.stderr.flush()
-        sys.stderr.buffer.write(text.encode(errors="replace"))
-        sys.stderr.buffer.flush()
 
 
 def _presentation(error: click.ClickException) -> str:

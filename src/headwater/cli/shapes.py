@@ -250,6 +250,9 @@ SHAPES: Final[Mapping[str, Shape]] = {
         "prerequisites": [dict.fromkeys(("name", "state", "detail", "next_action", "command"), str)],
         "confinement": {...: object},
     },
+    "setup checkpoints-enable": dict.fromkeys(
+        ("disposition", "state_path", "change", "newest_incompatible_release"), str
+    ),
     "setup migrate": {
         "disposition": str,
         "configuration": str,
@@ -316,8 +319,8 @@ SHAPES: Final[Mapping[str, Shape]] = {
 
 
 def fits(command: str, value: Any) -> bool:
-    """Whether a value is what a command may print. A command that declares nothing prints what it has."""
-    return _fits(SHAPES.get(command, object), value)
+    """Whether a value is what a command may print; under an old name, what its new one may."""
+    return _fits(SHAPES.get(command.replace("adapters ", "instances ", 1), object), value)
 
 
 def _fits(shape: Shape, value: Any) -> bool:

@@ -55,16 +55,19 @@ def kill(machine: Machine, chance: random.Random, seconds: float, steps: int) ->
     return kind if status else ""
 
 
-def is_store(pid: int) -> bool:
-    """Whether a child of a host is its store and not its connector."""
+def role_of(pid: int) -> str:
+    """Tell what a child of a host is: its store, its connector, or neither yet, while it is still a copy of the host."""
     with open(f"/proc/{pid}/cmdline", "rb") as file:
-        return b"faults.hosts import store" in file.read()
+        words = file.read()
+    if b"faults.hosts import store" in words:
+        return "store"
+    return "" if b"faults/hosts.py" in words else "child"
 
 
 def strike(host: int, victim: str) -> None:
     try:
         for pid in [host] if victim == "host" else children_of(host):
-            if victim == "host" or is_store(pid) == (victim == "store"):
+            if victim in ("host", role_of(pid)):
                 os.kill(pid, signal.SIGKILL)
     except OSError:  # it ended before
         return

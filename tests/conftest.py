@@ -4,7 +4,7 @@ import os
 import random
 
 # Servers that more than one part of the tests runs against.
-pytest_plugins = ["servers.grouping", "servers.oidc", "servers.synapse"]
+pytest_plugins = ["servers.grouping", "servers.oidc", "servers.radicale", "servers.synapse"]
 
 SEED = "HEADWATER_SEED"
 

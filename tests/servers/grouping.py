@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-SHARED = ("synapse", "oidc_provider")
+SHARED = ("synapse", "oidc_provider", "radicale")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from urllib.parse import quote
+from xml.sax.saxutils import escape
 
 import pytest
 from servers.running import SERVERS, free_port, needed, running
@@ -45,7 +46,7 @@ class Owner:
     def make_calendar(self, name: str) -> str:
         """Make a calendar and return its path."""
         path = f"/{self.name}/{quote(name)}/"
-        named = f"<D:set><D:prop><D:displayname>{name}</D:displayname></D:prop></D:set>"
+        named = f"<D:set><D:prop><D:displayname>{escape(name)}</D:displayname></D:prop></D:set>"
         body = f'<C:mkcalendar xmlns:D="DAV:" xmlns:C="urn:ietf:params:xml:ns:caldav">{named}</C:mkcalendar>'
         assert self.ask("MKCALENDAR", path, body)[0] == 201
         return path
@@ -54,7 +55,7 @@ class Owner:
         """Make an address book and return its path."""
         path = f"/{self.name}/{quote(name)}/"
         kinds = f'<D:resourcetype><D:collection/><C:addressbook xmlns:C="{_CARDDAV}"/></D:resourcetype>'
-        named = f"<D:displayname>{name}</D:displayname>"
+        named = f"<D:displayname>{escape(name)}</D:displayname>"
         body = f'<D:mkcol xmlns:D="DAV:"><D:set><D:prop>{kinds}{named}</D:prop></D:set></D:mkcol>'
         assert self.ask("MKCOL", path, body)[0] == 201
         return path

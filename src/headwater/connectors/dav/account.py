@@ -111,16 +111,13 @@ class Account:
         places = [self._endpoint, well_known]
         if urlsplit(self._endpoint).path in {"", "/"}:
             places.reverse()
-        answer = Answer(0, self._endpoint)
         for place in (*places, urljoin(self._endpoint, "/")):
             found = self.found(place, (DAV + "current-user-principal", self._service.home))
-            if isinstance(found, Answer):
-                answer = found
-                continue
-            if homes := self._homes_of(found.resources):
-                return homes
-        if answer.is_passing and answer.fault:
-            raise failure(answer, self._service.what)
+            if isinstance(found, Multistatus):
+                if homes := self._homes_of(found.resources):
+                    return homes
+            elif found.is_passing:
+                raise failure(found, self._service.what)
         raise Fail(
             f"{self._service.what} names no home for this account: set `endpoint` to the address that its help gives.",
             retryable=False,

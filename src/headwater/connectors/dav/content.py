@@ -123,8 +123,13 @@ def _uncareted(text: str) -> str:
 
 def split(text: str, separator: str) -> list[str]:
     """Split a value as it was written; a separator behind a backslash is none."""
-    parts = re.findall(rf"((?:\\.|[^\\{separator}])*)(?:{separator}|$)", text, re.DOTALL)
-    return parts[:-1] if text else []
+    parts = [""] if text else []
+    for piece in re.findall(rf"\\.|{separator}|[^\\{separator}]+|\\", text, re.DOTALL):
+        if piece == separator:
+            parts.append("")
+        else:
+            parts[-1] += piece
+    return parts
 
 
 def unescaped(text: str) -> str:

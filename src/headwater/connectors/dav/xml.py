@@ -23,7 +23,8 @@ def parse(body: bytes) -> Element:
     reader = _Reader()
     try:
         return reader.read(body)
-    except expat.ExpatError as error:
+    except (expat.ExpatError, LookupError, ValueError) as error:
+        # The last two are about an encoding that Python does not have, or that expat cannot read.
         raise GarbledError("it is not well-formed XML") from error
 
 

@@ -129,6 +129,8 @@ class Client:
         self, method: str, url: str, body: bytes = b"", headers: Mapping[str, str] | None = None, *, tries: int = 3
     ) -> Answer:
         """Send a request that changes nothing, and return the last answer, redirects followed."""
+        if not self._admits(origin_of(url)):
+            return Answer(0, url, fault="it is on another server")
         for redirect in range(REDIRECTS + 1):
             answer = self._patiently(_Request(method, url, body, {**self._headers, **(headers or {})}), tries)
             target = urljoin(url, answer.headers.get("Location", ""))
@@ -150,8 +152,6 @@ class Client:
 
     def _once(self, request: "_Request") -> Answer:
         origin = origin_of(request.url)
-        if not self._admits(origin):
-            return Answer(0, request.url, fault="it is on another server")
         self.requests += 1
         kept = self._links.get(origin)
         answer = _exchange(kept, request) if kept is not None else Answer(0, request.url, fault=_CUT)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from headwater.control import Question
     from headwater.cursors import Cursors, StateAddress
     from headwater.readiness import Readiness
+    from headwater.secret import Secret
     from headwater.store.sqlite.cursors import StreamState
     from headwater.store.sqlite.reading import Reader
     from headwater.store.sqlite.undo import Undone
@@ -38,10 +39,11 @@ ADHOC = "adhoc"
 
 
 class Host:
-    """One Headwater on one machine."""
+    """One Headwater on one machine. `passphrase` asks a person for the one of a sealed file, by a label."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, passphrase: Callable[[str], Secret] | None = None) -> None:
         self.settings = settings
+        self._passphrase = passphrase
         self._store: StoreProcess | None = None
 
     @property
@@ -234,13 +236,13 @@ class Host:
         from headwater.collecting import Collecting
 
         store, self._store = self._store, None
-        return await Collecting(self.settings, store).collect(request, watching)
+        return await Collecting(self.settings, store, self._passphrase).collect(request, watching)
 
     async def retry_gaps(self, request: CollectRequest, turn: Turn, watching: Watching) -> Outcome | None:
         """Try gaps again. See `Collecting.retry_gaps`."""
         from headwater.collecting import Collecting
 
-        return await Collecting(self.settings).retry_gaps(request, turn, watching)
+        return await Collecting(self.settings, passphrase=self._passphrase).retry_gaps(request, turn, watching)
 
     def questions(self) -> list[Question]:
         """Return the questions that live runs wait with."""
@@ -333,7 +335,7 @@ class Host:
         """The accounts that are connected."""
         from headwater.connecting import Connecting
 
-        return Connecting(self.settings)
+        return Connecting(self.settings, self._passphrase)
 
     # Looking.
 

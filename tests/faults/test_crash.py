@@ -56,7 +56,7 @@ def kill(machine: Machine, chance: random.Random, seconds: float, steps: int) ->
 
 
 def role_of(pid: int) -> str:
-    """Tell what a child of a host is: its store, its connector, or neither yet, while it is still a copy of the host."""
+    """Tell what a child of a host is: its store, its connector, or neither yet: still a copy of the host."""
     with open(f"/proc/{pid}/cmdline", "rb") as file:
         words = file.read()
     if b"faults.hosts import store" in words:

@@ -13,11 +13,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import Any, Final, Literal, get_args
 
 from headwater import limits
+from headwater.collect.verdict import Exit
 from headwater.connect.failures import AuthFailure, FailureCode
-from headwater.errors import refuse
+from headwater.errors import HeadwaterError, refuse
+from headwater.manifest.hook_source import implemented
 from headwater.manifest.integration import Integration
 from headwater.outbound.client import Answer, Unanswered
 from headwater.process.child import Child
@@ -30,6 +32,19 @@ Count = Callable[[], Awaitable[None]]
 """Counts one more attempt, or raises `AuthFailure`."""
 
 _CODES: Final = frozenset(get_args(FailureCode))
+
+
+StartFailure = Literal[
+    "admission", "digest", "copy", "spawn", "exited_before_handshake", "handshake_deadline", "handshake_mismatch"
+]
+
+
+class Unready(Exception):
+    """An integration's process did not come to be ready. `end` is how it ended, where it did."""
+
+    def __init__(self, reason: StartFailure, end: Exit | None = None) -> None:
+        super().__init__(reason)
+        self.reason, self.end = reason, end
 
 
 @dataclass(frozen=True)
@@ -52,14 +67,20 @@ class Adapter:
         self._turn = asyncio.Lock()
         self.hooks: Sequence[str] = ()
 
-    async def greet(self) -> None:
-        """Hear which hooks it has, or raise `connector_unavailable`."""
+    async def greet(self, expected: frozenset[str]) -> None:
+        """Hear which hooks it has. Raise `Unready` where it says nothing in time, or has others than its source."""
         try:
             async with asyncio.timeout(limits.HOOK_START_SECONDS):
                 told = await self._line()
-            self.hooks = told["hooks"]
-        except (TimeoutError, AuthFailure, KeyError):
-            raise refuse("connector_unavailable", "The integration's code could not be started.") from None
+        except TimeoutError:
+            raise Unready("handshake_deadline") from None
+        except AuthFailure:
+            if (end := await self._child.wait(limits.STOP_SECONDS)) is None:
+                raise Unready("handshake_mismatch") from None
+            raise Unready("exited_before_handshake", end) from None
+        self.hooks = told.get("hooks", ())
+        if not isinstance(self.hooks, list) or set(self.hooks) != expected:
+            raise Unready("handshake_mismatch")
 
     async def call(self, call: Call) -> Any:
         """Run a hook once and return what it gave. Raise `AuthFailure`; one that passes its deadline is ended."""
@@ -76,9 +97,14 @@ class Adapter:
         """The end of what it wrote to its log."""
         return self._child.stderr_tail
 
-    async def stop(self) -> None:
-        """End the process."""
-        await self._child.stop()
+    async def stop(self) -> Exit:
+        """End the process: asked first, forced after `limits.STOP_SECONDS`."""
+        return await self._child.stop()
+
+    async def ended(self) -> None:
+        """Wait until the process is gone."""
+        while await self._child.wait(limits.HOOK_SECONDS) is None:
+            pass
 
     async def _answer(self, call: Call) -> Any:
         asked = {"hook": call.hook, "arguments": call.arguments, "context": call.context}
@@ -115,17 +141,42 @@ class Adapter:
 
 
 @asynccontextmanager
-async def running(folder: Path, integration: Integration, hidden: Sequence[Path]) -> AsyncIterator[Adapter]:
-    """Start the integration of a folder for a while. `hidden` is what no foreign code may see."""
+async def started(
+    folder: Path, integration: Integration, hidden: Sequence[Path], log: Callable[[str], None] = lambda _text: None
+) -> AsyncIterator[Adapter]:
+    """Have the integration of a folder running. Raise `Unready` where it does not come to be.
+
+    `hidden` is what no foreign code may see. `log` gets what it wrote to stderr until it was ready or was not.
+    """
     with tempfile.TemporaryDirectory(prefix="headwater-adapter-", ignore_cleanup_errors=True) as scratch:
         bindings: dict[str, dict[str, Any]] = {"network": {}} if integration.network == "own" else {}
         command = [sys.executable, "-m", "headwater.sdk.adapter", str(folder)]
-        adapter = Adapter(await Launch(command, folder, Path(scratch), bindings, hidden, {})())
         try:
-            await adapter.greet()
+            source = (folder / "integration.py").read_bytes()
+            adapter = Adapter(await Launch(command, folder, Path(scratch), bindings, hidden, {})())
+        except OSError:
+            raise Unready("admission") from None
+        except HeadwaterError:
+            raise Unready("spawn") from None
+        try:
+            try:
+                await adapter.greet(implemented(source))
+            finally:
+                log(adapter.log)
             yield adapter
         finally:
             await adapter.stop()
+
+
+@asynccontextmanager
+async def running(folder: Path, integration: Integration, hidden: Sequence[Path]) -> AsyncIterator[Adapter]:
+    """Have the integration of a folder running for a while, or raise `unavailable`."""
+    try:
+        async with started(folder, integration, hidden) as adapter:
+            yield adapter
+    except Unready:
+        message = "The integration's code could not be started."
+        raise refuse("unavailable", message, stage="readiness", next_action="retry_explicitly") from None
 
 
 async def _sent(send: Send, asked: object) -> Mapping[str, Any]:

@@ -7,6 +7,7 @@ import msgspec
 
 from headwater.cli.output import table, typed
 from headwater.cli.session import Cli, pass_cli
+from headwater.errors import refuse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -65,6 +66,17 @@ def owner_stop(cli: Cli) -> None:
     told = cli.host.stop_owner()
     words = {"stopped": "The owner has ended.", "not_running": "No owner was running."}
     cli.output.result(told, lambda: [words[told["disposition"]]])
+
+
+@setup.command("checkpoints-enable")
+@click.option("--confirm", type=click.Choice(["one-way"]), help="That this cannot be taken back.")
+@pass_cli
+def checkpoints_enable(cli: Cli, confirm: str | None) -> None:
+    """Let the database open from a checkpoint; every database of this release does. Exit status: 0, or 1 it cannot."""
+    if confirm is None:
+        raise refuse("confirmation_required", command="headwater setup checkpoints-enable --confirm one-way")
+    told = cli.host.configuring.enable_checkpoints()
+    cli.output.result(told, lambda: ["The database opens from a checkpoint already."])
 
 
 @setup.command()

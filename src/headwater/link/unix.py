@@ -26,12 +26,20 @@ Message = Mapping[str, Any]
 Handler = Callable[[Message], Awaitable[Message]]
 
 
+class Unreached(Exception):
+    """Nobody answers here; nothing was asked."""
+
+
+class Unanswered(Exception):
+    """What was asked may have been done; no answer came."""
+
+
 @asynccontextmanager
-async def serving(path: Path, handler: Handler) -> AsyncIterator[None]:
+async def serving(path: Path, handler: Handler, seconds: float = limits.LINK_SECONDS) -> AsyncIterator[None]:
     """Answer questions at `path` for as long as the context is open; the socket is gone after it.
 
-    `handler` takes a question and returns the answer. A peer of another user, a question that is too large or
-    no JSON object, and one that does not come in time are dropped.
+    `handler` takes a question and returns the answer, within `seconds`. A peer of another user, a question that is
+    too large or no JSON object, and one that does not come in time are dropped.
     """
     import asyncio
 
@@ -41,7 +49,7 @@ async def serving(path: Path, handler: Handler) -> AsyncIterator[None]:
         listener.bind(name)
 
     async def answering(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await _answer(reader, writer, handler)
+        await _answer(reader, writer, handler, seconds)
 
     server = await asyncio.start_unix_server(answering, sock=listener, limit=limits.LINK_BYTES)
     try:
@@ -51,7 +59,7 @@ async def serving(path: Path, handler: Handler) -> AsyncIterator[None]:
         path.unlink(missing_ok=True)
 
 
-async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, handler: Handler) -> None:
+async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, handler: Handler, seconds: float) -> None:
     import asyncio
 
     try:
@@ -59,6 +67,7 @@ async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, ha
             return
         async with asyncio.timeout(limits.LINK_SECONDS):
             question = msgspec.json.decode(await reader.readuntil(b"\n"), type=dict[str, Any])
+        async with asyncio.timeout(seconds):
             writer.write(msgspec.json.encode(await handler(question)) + b"\n")
             await writer.drain()
     except (OSError, TimeoutError, msgspec.DecodeError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
@@ -69,17 +78,29 @@ async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, ha
 
 def ask(path: Path, question: Message) -> dict[str, Any] | None:
     """Put a question to whoever serves `path` and return the answer; None where nobody does any more."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link, _reached(path) as name:
-        link.settimeout(limits.LINK_SECONDS)
+    try:
+        return put(path, question, limits.LINK_SECONDS)
+    except (Unreached, Unanswered):
+        return None
+
+
+def put(path: Path, question: Message, seconds: float) -> dict[str, Any]:
+    """Put a question to whoever serves `path` and return the answer. Raise `Unreached` or `Unanswered`."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:
+        link.settimeout(seconds)
         try:
-            link.connect(name)
+            with _reached(path) as name:
+                link.connect(name)
             if _peer(link) != os.geteuid():
-                return None
+                raise Unreached
+        except OSError:
+            raise Unreached from None
+        try:
             link.sendall(msgspec.json.encode(question) + b"\n")
             with link.makefile("rb") as answers:
                 return msgspec.json.decode(answers.readline(limits.LINK_BYTES), type=dict[str, Any])
         except (OSError, msgspec.DecodeError):
-            return None
+            raise Unanswered from None
 
 
 @contextmanager

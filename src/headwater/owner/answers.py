@@ -1,0 +1,85 @@
+"""What an owner answers: how an instance stands, its stop, a step of a sign-in, an access token."""
+
+import os
+from collections.abc import Mapping
+from contextlib import nullcontext
+from typing import Any
+
+from headwater import limits
+from headwater.adapters.authenticating import Acting, Hooked
+from headwater.adapters.crossing import of_failure, of_step, to_challenge, to_credential, to_secrets
+from headwater.adapters.hosting import Adapter
+from headwater.configuration.selecting import Selection
+from headwater.connect.failures import AuthFailure
+from headwater.errors import refuse
+from headwater.host import Host
+from headwater.manifest.auth import Method
+from headwater.outbound.client import Client, Reach
+from headwater.owner.served import Served, identified, selected
+from headwater.owner.supervisor import Supervisor
+
+Asked = Mapping[str, Any]
+
+
+class Answers:
+    """Answers one question at a time of each client."""
+
+    def __init__(self, host: Host, supervisor: Supervisor, incarnation: str) -> None:
+        self._host, self._supervisor, self._incarnation = host, supervisor, incarnation
+
+    async def to(self, asked: Asked) -> Mapping[str, Any]:
+        """Answer a question, or raise the refusal of it."""
+        match asked.get("want"):
+            case "greet":
+                return {"incarnation": self._incarnation}
+            case "status":
+                return {"observation": self._supervisor.observation(self._selected(asked))}
+            case "stop":
+                one = self._selected(asked)
+                named = (asked["expected_revision"], asked["host_incarnation"], asked["child_incarnation"])
+                return {"observation": await self._supervisor.stop(one, *named)}
+            case "sign_in":
+                return await self._step(asked)
+        raise refuse("unsupported", "The owner does not know what it was asked.", stage="admission")
+
+    def _selected(self, asked: Asked) -> Served:
+        return selected(self._host.settings, Selection(*asked["selection"]))
+
+    async def _step(self, asked: Asked) -> Mapping[str, Any]:
+        """Run one step of a sign-in by the hooks of an instance."""
+        one = identified(self._host.settings, asked["instance_id"])
+        if one.integration is None or asked["method"] not in one.integration.methods:
+            raise refuse("unsupported", "No code signs in to this instance in that way.", stage="admission")
+        adapter = await self._supervisor.adapter(one, limits.HOOK_START_SECONDS + limits.STOP_SECONDS)
+        method = one.integration.methods[asked["method"]]
+        try:
+            return of_step(await _taken(self._hooked(one, adapter), method, asked))
+        except AuthFailure as failure:
+            return of_failure(failure)
+
+    def _hooked(self, one: Served, adapter: Adapter) -> Hooked:
+        assert one.integration is not None
+        person = str(os.geteuid())  # one person, who is owner, acting user and team alike (INT-472)
+        acting = Acting(person, person, person, one.integration.provider, one.endpoint)
+        hosts = frozenset(one.integration.hosts) or None
+        return Hooked(lambda: nullcontext(adapter), Client(Reach(hosts, private=bool(one.endpoint))), acting, _counted)
+
+
+async def _taken(hooked: Hooked, method: Method, asked: Asked) -> Any:
+    match asked["step"]:
+        case "start":
+            return await hooked.start(method, to_secrets(asked["fields"]))
+        case "complete":
+            challenge, answer = to_challenge(asked["challenge"]), to_secrets(asked["answer"])
+            return await hooked.complete(method, to_secrets(asked["fields"]), challenge, answer)
+        case "refresh":
+            return await hooked.refresh(method, to_credential(asked["credential"]))
+        case "probe":
+            return await hooked.probe(method, to_credential(asked["credential"]))
+        case "disconnect":
+            return await hooked.disconnect(method, to_credential(asked["credential"]))
+    raise refuse("unsupported", "No code signs in to this instance in that way.", stage="admission")
+
+
+async def _counted() -> None:
+    """Count nothing more: each step was counted where it was asked for."""

@@ -1,0 +1,69 @@
+"""What an owner serves: each configured instance, with its integration where that brings code."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from headwater.catalog.instances import Instances
+from headwater.configuration.model import Entry
+from headwater.configuration.revisions import derived
+from headwater.configuration.selecting import Selection, select
+from headwater.configured import configuration_of, declared_by, folder_of
+from headwater.errors import refuse
+from headwater.manifest.integration import Integration
+from headwater.settings import Settings
+
+
+@dataclass(frozen=True)
+class Served:
+    """An instance. `integration` is None where the owner itself signs in, and no process is needed.
+
+    `verify` raises where the files are not those that were added.
+    """
+
+    connector: str
+    instance: str
+    alias: str
+    instance_id: str
+    configuration_revision: str
+    endpoint: str
+    folder: Path
+    verify: Callable[[], None]
+    integration: Integration | None
+
+
+def served(settings: Settings) -> Sequence[Served]:
+    """Return every instance that can be served; raise `invalid_configuration` where the file cannot be used."""
+    entries = configuration_of(settings).instances
+    return [_served(settings, entry) for entry in entries if entry.pins is None and entry.enabled]
+
+
+def selected(settings: Settings, selection: Selection) -> Served:
+    """Return the instance that is selected, or raise why there is none."""
+    return _served(settings, select(configuration_of(settings), selection))
+
+
+def identified(settings: Settings, instance_id: str) -> Served:
+    """Return the instance of an id, or raise `not_found`."""
+    for one in served(settings):
+        if one.instance_id == instance_id:
+            return one
+    raise refuse("not_found", "The configuration has no such instance.", command="headwater instances list")
+
+
+def _served(settings: Settings, entry: Entry) -> Served:
+    if entry.pins is not None:
+        raise refuse("unsupported", "An instance of an older format cannot be served.", stage="admission")
+    folder = folder_of(settings, entry, Instances(settings.collect_path).all().get(entry.name))
+    now, integration = derived(entry, declared_by(folder)), folder.integration
+    return Served(
+        connector=entry.connector,
+        instance=entry.instance,
+        alias=entry.alias,
+        instance_id=entry.instance_id,
+        configuration_revision=now.configuration_revision,
+        endpoint=now.endpoint or "",
+        folder=folder.path,
+        verify=folder.verify,
+        integration=integration if integration is not None and integration.needs_hooks else None,
+    )

@@ -79,6 +79,30 @@ class Configuring:
             result["backup_path"] = str(backup)
         return result
 
+    def enable_checkpoints(self) -> Shown:
+        """Confirm that the database opens from a checkpoint: each one is made so, and there is nothing to enable.
+
+        Raise `lifecycle_conflict` while an owner runs, `metadata_unavailable` where there is no database (CLI-122 to
+        CLI-129).
+        """
+        from headwater.link.owner import Place
+        from headwater.store.locks import exclusive
+        from headwater.store.sqlite.database import open_database
+
+        settings = self._settings
+        if not settings.database_path.exists():
+            raise refuse("metadata_unavailable", "There is no database yet.", command="headwater setup init")
+        try:
+            with exclusive(Place.of(settings.state_dir).lock):
+                open_database(settings.database_path).close()
+        except HeadwaterError as error:
+            if error.code != "run_active":
+                raise
+            message = "The owner of the state directory is running."
+            raise refuse("lifecycle_conflict", message, next_action="stop_owner") from error
+        change = {"change": "one-way", "newest_incompatible_release": "0.32.0"}
+        return {"disposition": "already_enabled", "state_path": str(settings.state_dir), **change}
+
     def connectors(self) -> Shown:
         """Return the connectors that this build brings along, each with its ways to sign in and its instances."""
         from headwater.catalog.folders import bundled

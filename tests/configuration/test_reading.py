@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from configuration.documents import DIGEST, UID, document, entry, write
 
+from headwater.codes import CODES
 from headwater.configuration.model import Consumer, Custody, Executable, Permissions
 from headwater.configuration.reading import parse, read
 from headwater.errors import HeadwaterError
@@ -122,7 +123,7 @@ def test_custody_is_named_from_the_fourth_format_on(tmp_path):
         refused(document(f"[custody]\n{body}\n"))
 
 
-@pytest.mark.clause("CLI-150", "CLI-901")
+@pytest.mark.clause("CLI-150", "CLI-171", "CLI-901")
 @pytest.mark.parametrize(
     "text",
     [
@@ -131,6 +132,8 @@ def test_custody_is_named_from_the_fourth_format_on(tmp_path):
         document(f'[connectors.zendesk.instances.support]\ntoken = "{SECRET}"\n'),
         document(f'[connectors.zendesk]\ntoken = "{SECRET}"\n'),
         document(f'[connectors.zendesk.instances.support]\nendpoint = "https://{SECRET} x"\n'),
+        document(f'[custody]\nbinding = "secret_service"\nitem = "{SECRET}"\n'),
+        document(f'[connectors.zendesk.instances.support]\nacquisition = "{SECRET}"\n'),
         document(f'[consumers.x]\nsecret = "{SECRET}"\n'),
         document(entry(executable=f'{{path = "/x", sha256 = "{DIGEST}", env = "{SECRET}"}}')),
         document(entry(permissions=f'{{grants = ["{SECRET}"]}}')),
@@ -143,7 +146,7 @@ def test_a_key_that_is_not_known_refuses_the_file_and_is_not_repeated(text):
     refused(text)
 
 
-@pytest.mark.clause("CLI-151", "CLI-156", "CLI-169")
+@pytest.mark.clause("CLI-151", "CLI-156", "CLI-168", "CLI-169")
 @pytest.mark.parametrize(
     "text",
     [
@@ -369,3 +372,11 @@ def test_a_byte_order_mark_and_crlf_are_read():
     """As editors on other systems write them."""
     text = "\ufeff" + document(SUPPORT).replace("\n", "\r\n")
     assert parse(text.encode()).entries[0].name == "zendesk/support"
+
+
+@pytest.mark.clause("CLI-178")
+def test_the_members_of_a_contradiction_are_told_of_no_other_code():
+    """The format and the instance belong to the one refusal that names them."""
+    members = {code: set(row.members.split()) for code, row in CODES.items()}
+    for name in ("configuration_format", "instance_id"):
+        assert [code for code, told in members.items() if name in told] == ["invalid_configuration"]

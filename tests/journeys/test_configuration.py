@@ -1,9 +1,11 @@
 """`setup init`, `list`, `instances list` and `describe`: what is configured, made once, and looked at."""
 
+import fcntl
 import hashlib
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import threading
@@ -21,7 +23,7 @@ def state_of(place):
     return {str(path): path.read_bytes() for path in place.rglob("*") if path.is_file()}
 
 
-@pytest.mark.clause("CLI-100", "CLI-105", "CLI-106", "CLI-104", "CLI-102", "CLI-246")
+@pytest.mark.clause("CLI-100", "CLI-105", "CLI-106", "CLI-104", "CLI-102")
 def test_init_makes_a_configuration_once(headwater):
     """Owner-only, in the newest format, with nothing in it; the second time nothing is touched."""
     made = headwater.type("setup", "init").result
@@ -274,3 +276,91 @@ def test_a_migration_is_rehearsed_then_written(headwater):
 def test_one_mode_is_named(headwater, words):
     """Neither none nor two."""
     assert headwater.type("setup", "migrate", *words).status == 2
+
+
+@pytest.mark.clause("CLI-120", "CLI-122", "CLI-123", "CLI-128", "CLI-129", "CLI-107")
+def test_checkpoints_are_there_from_the_beginning(headwater):
+    """Confirmed, it is told so; not without a database, not while the owner runs, and never unconfirmed."""
+    asked = ("setup", "checkpoints-enable")
+    refused = headwater.type(*asked)
+    told = [refused.failure[name] for name in ("code", "kind", "stage", "next_action")]
+    assert (refused.status, told) == (2, ["confirmation_required", "usage", "arguments", "retry_explicitly"])
+    maybe = headwater.type(*asked, "--confirm", "maybe")
+    assert json.loads(maybe.stderr) == {"ok": False, "error": {"code": "cli_input", "data": {}}}
+    missing = headwater.type(*asked, "--confirm", "one-way").failure
+    assert (missing["code"], missing["stage"], missing["next_action"]) == (
+        "metadata_unavailable",
+        "observation",
+        "retry_status",
+    )
+    assert not headwater.state.exists()
+    headwater.type("setup", "init")
+    done = headwater.type(*asked, "--confirm", "one-way").result
+    assert (done["disposition"], done["change"]) == ("already_enabled", "one-way")
+    assert (done["newest_incompatible_release"], done["state_path"]) == ("0.32.0", str(headwater.state))
+    with (headwater.state / "owner.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        held = headwater.type(*asked, "--confirm", "one-way")
+    assert (held.status, held.failure["code"], held.failure["next_action"]) == (1, "lifecycle_conflict", "stop_owner")
+
+
+@pytest.mark.clause("CLI-051", "CLI-068", "CLI-160", "CLI-174")
+@pytest.mark.skipif(sys.platform != "linux", reason="the Secret Service is Linux's")
+def test_check_names_the_file_and_looks_at_the_platforms_own_keyring(headwater):
+    """By its socket at its place, or where the configuration says; no address of the environment counts."""
+    told = headwater.type("setup", "check").result
+    assert told["config_path"] == str(headwater.place / "config.toml")
+    write(headwater.place, document(head=f'secret_service_socket = "{headwater.place}/none"\n'))
+    told = headwater.type("setup", "check").result
+    assert told["keyring"] == "unavailable"
+    row = next(row for row in told["prerequisites"] if row["name"] == "keyring")
+    assert (row["state"], row["next_action"]) == ("failed", "check_configuration")
+
+
+WATCHED = """
+import os, sys
+def watch(event, _arguments):
+    if event in ("socket.__new__", "socket.connect", "subprocess.Popen", "os.fork", "os.posix_spawn", "os.exec"):
+        os.write(2, f"{event}\\n".encode())
+sys.addaudithook(watch)
+"""
+
+
+@pytest.mark.clause("CLI-108", "CLI-258", "CLI-287")
+@pytest.mark.parametrize(
+    ("words", "is_quiet"),
+    [
+        (["list"], True),
+        (["instances", "list"], True),
+        (["instances", "describe", "matrix/support"], True),
+        (["setup", "migrate", "--dry-run"], True),
+        (["setup", "check"], False),  # it tries the confinement, and looks for the keyring
+    ],
+)
+def test_looking_starts_nothing_and_asks_nobody(headwater, tmp_path_factory, words, is_quiet):
+    """No process, and no socket; an entry that starts by itself does not start now. Not a byte changes."""
+    write(headwater.place, document(SUPPORT + entry("forge", startup='"automatic"')))
+    hook = tmp_path_factory.mktemp("hook") / "sitecustomize.py"
+    hook.write_text(WATCHED)
+    before = state_of(headwater.place)
+    environment = {"HOME": str(headwater.place), "PATH": os.environ["PATH"], "PYTHONPATH": str(hook.parent)}
+    done = subprocess.run(headwater.words(*words), env=environment, capture_output=True, text=True)
+    assert done.returncode == 0
+    assert (done.stderr == "") is is_quiet
+    assert state_of(headwater.place) == before
+
+
+@pytest.mark.clause("CLI-063", "CLI-062")
+def test_a_path_is_settled_before_the_owner_is_asked(headwater):
+    """Whoever listens for the owner's clients hears nothing."""
+    headwater.state.mkdir(mode=0o700)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(headwater.state / "owner.sock"))
+        listener.listen()
+        listener.setblocking(False)
+        for path in ("rel.toml", str(headwater.place / "none.toml")):
+            words = headwater.words("connections", "list", "--connector", "matrix", "--instance", "me")
+            words[words.index("--config") + 1] = path
+            assert headwater.run(words, "").status == 2
+        with pytest.raises(BlockingIOError):
+            listener.accept()

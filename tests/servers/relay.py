@@ -48,12 +48,14 @@ class _Passing(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
+    do_POST = do_GET  # noqa: N815 - the name that http.server gives it
+
     def _pass_on(self) -> tuple[int, bytes]:
         address = self.relay.server
         link = http.client.HTTPConnection(address.hostname or "", address.port, timeout=_TIMEOUT_SECONDS)
-        link.request(
-            "GET", self.relay.rewrite(self.path), headers={"Authorization": self.headers.get("Authorization", "")}
-        )
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        kept = {name: self.headers[name] for name in ("Authorization", "Content-Type") if name in self.headers}
+        link.request(self.command, self.relay.rewrite(self.path), body or None, kept)
         response = link.getresponse()
         answer = response.status, response.read()
         link.close()

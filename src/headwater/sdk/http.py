@@ -58,13 +58,15 @@ class Http:
         headers: Mapping[str, str] | None = None,
         json: Any = None,
         form: Mapping[str, str] | None = None,
+        content: bytes = b"",
     ) -> Answer:
         """Send one request and wait for the answer. A `url` that begins with / is below the instance's endpoint.
 
-        Raise `Refused` where no answer came; `exchange_unknown` where the provider may have acted all the same.
+        The body is a value as JSON, a form, or `content` as it is. Raise `Refused` where no answer came;
+        `exchange_unknown` where the provider may have acted all the same.
         """
         sent = dict(headers or {})
-        body = b""
+        body = content
         if json is not None:
             body = json_text.dumps(json).encode()
             sent.setdefault("content-type", "application/json")

@@ -17,15 +17,16 @@ from headwater.store.sqlite.connections import looked_at, opened
 from headwater.targets import Targets
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from headwater.configuration.model import Configuration
     from headwater.configuration.selecting import Selection
     from headwater.connect.acquiring import Acquired, Acquiring, Entering
-    from headwater.connect.entries import Ask
+    from headwater.connect.entries import Means
     from headwater.connect.model import Target
-    from headwater.connect.ports import Entry
     from headwater.connect.using import Used
     from headwater.connect.validating import Validating
-    from headwater.manifest.auth import Method
+    from headwater.secret import Secret
     from headwater.store.sqlite.connections import ConnectionRegistry
     from headwater.store.turns import ConnectionTurns
 
@@ -35,8 +36,9 @@ Shown = dict[str, Any]
 class Connecting:
     """The accounts of one Headwater."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, passphrase: Callable[[str], Secret] | None = None) -> None:
         self._settings = settings
+        self._passphrase = passphrase
         self._targets = Targets(settings)
 
     # Looking: neither a provider nor custody is asked.
@@ -74,21 +76,21 @@ class Connecting:
     # Changing.
 
     async def connect(
-        self, selection: Selection, *, profile: str | None = None, endpoint: str | None = None, ask: Ask | None = None
+        self, selection: Selection, *, means: Means, profile: str | None = None, endpoint: str | None = None
     ) -> Shown:
-        """Connect an account to an instance. `ask` reads the protected source that was chosen; None chose none."""
+        """Connect an account to an instance."""
         with opened(self._settings.database_path) as registry:
             configuration, target = self._placed(registry, selection, endpoint)
-            acquiring, entering = self._acquiring(registry, configuration, target, ask)
+            acquiring, entering = self._acquiring(registry, configuration, target, means)
             return _told(target, await acquiring.connect(profile, entering))
 
     async def reconnect(
-        self, selection: Selection, reference: str | None, expected_revision: str, *, ask: Ask | None = None
+        self, selection: Selection, reference: str | None, expected_revision: str, *, means: Means
     ) -> Shown:
         """Replace the credential of a connection by another one of the same account."""
         configuration, target = self._targets.configured(selection)
         with opened(self._settings.database_path) as registry:
-            acquiring, entering = self._acquiring(registry, configuration, target, ask)
+            acquiring, entering = self._acquiring(registry, configuration, target, means)
             return _told(target, await acquiring.reconnect(reference, expected_revision, entering))
 
     async def revalidate(self, selection: Selection, reference: str | None, expected_revision: str) -> Shown:
@@ -167,34 +169,28 @@ class Connecting:
         return self._targets.placed(selection, endpoint, lambda target: admit_endpoint(registry, target))
 
     def _acquiring(
-        self, registry: ConnectionRegistry, configuration: Configuration, target: Target, ask: Ask | None
+        self, registry: ConnectionRegistry, configuration: Configuration, target: Target, means: Means
     ) -> tuple[Acquiring, Entering]:
         from headwater.connect.acquiring import Acquiring
-        from headwater.connect.entries import Entered, FromMount
-        from headwater.connect.fields import entry_fields
-        from headwater.reaching import authenticator_of, custody_of, sign_in_by
+        from headwater.reaching import authenticator_of, custody_of, entering_by
 
-        custody, mounted = custody_of(self._settings, configuration)
+        custody, mounted = custody_of(self._settings, configuration, self._passphrase)
         authenticator = authenticator_of(target)
-
-        def entering(method: Method) -> Entry:
-            if mounted is not None and ask is not None:
-                raise refuse("invalid_input", "The credential is read from where it is mounted, and not entered.")
-            if mounted is not None:
-                return FromMount(mounted, target)
-            if ask is None and entry_fields(method):
-                raise refuse("protected_entry_unavailable", safe="Nothing was asked or sent.")
-            return Entered(ask or (lambda _: {}), sign_in_by(authenticator), custody)
-
+        entering = entering_by(self._settings, target, authenticator, (custody, mounted), means)
         return Acquiring(registry, custody, authenticator, self._turns, target), entering
 
     def _validating(self, registry: ConnectionRegistry, configuration: Configuration, target: Target) -> Validating:
         from headwater.connect.reading import Material
+        from headwater.connect.refreshing import Refreshing
         from headwater.connect.validating import Validating
         from headwater.reaching import authenticator_of, custody_of
+        from headwater.store.sqlite.signing_in import SignInStore
 
-        material = Material(registry, *custody_of(self._settings, configuration), target)
-        return Validating(registry, authenticator_of(target), self._turns, target, material)
+        custody, mounted = custody_of(self._settings, configuration, self._passphrase)
+        authenticator, material = authenticator_of(target), Material(registry, custody, mounted, target)
+        exchanges = SignInStore(self._settings.database_path)
+        refreshing = Refreshing(registry, custody, authenticator, exchanges, material, target)
+        return Validating(registry, authenticator, self._turns, target, material, refreshing=refreshing)
 
     @cached_property
     def _turns(self) -> ConnectionTurns:

@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import closing
 from typing import TYPE_CHECKING
 
-from headwater.connect.envelope import Credential, Envelope
+from headwater.connect.envelope import Credential
 from headwater.connect.fields import kept
 from headwater.errors import refuse
 from headwater.settings import Settings
 
 if TYPE_CHECKING:
     from headwater.configuration.model import Configuration
-    from headwater.connect.entries import SignIn
+    from headwater.connect.acquiring import Entering
+    from headwater.connect.entries import Means, SignIn
     from headwater.connect.model import Target
-    from headwater.connect.ports import Authenticator, Custody
+    from headwater.connect.ports import Authenticator, Custody, Entry
     from headwater.connect.reading import Mounted
     from headwater.manifest.auth import Method
     from headwater.secret import Secret
 
+    Place = tuple[Custody, Mounted | None]
 
-def custody_of(settings: Settings, configuration: Configuration) -> tuple[Custody, Mounted | None]:
-    """Return the custody that is configured, and the same once more where it is a mounted folder."""
+
+def custody_of(
+    settings: Settings, configuration: Configuration, passphrase: Callable[[str], Secret] | None = None
+) -> Place:
+    """Return the custody that is configured, and the same once more where it is a mounted folder.
+
+    `passphrase` asks a person for the one of a sealed file, by a label, when the file is first used.
+    """
     from headwater.catalog.instances import Instances
     from headwater.vault.choosing import Choice, custody_for, sealed_file
 
@@ -33,7 +42,7 @@ def custody_of(settings: Settings, configuration: Configuration) -> tuple[Custod
         secret_service_socket=configuration.secret_service_socket,
         sealed=None if table is None else sealed_file(table),
     )
-    custody = custody_for(choice)
+    custody = custody_for(choice, passphrase)
     if choice.directory is None:
         return custody, None
     from headwater.vault.mounted import MountedCustody
@@ -53,13 +62,49 @@ def authenticator_of(target: Target) -> Authenticator:
     return Declared(Client(Reach(private=target.is_placed)), target.endpoint, target.instance_id)
 
 
-def sign_in_by(authenticator: Authenticator) -> SignIn:
-    """Return how fields are exchanged for a credential."""
+def entering_by(
+    settings: Settings, target: Target, authenticator: Authenticator, place: Place, means: Means
+) -> Entering:
+    """Return what chooses how a credential comes in by a method, or refuses where there is no safe way (CLI-351)."""
+    from headwater.connect.entries import Entered, FromMount
+    from headwater.connect.fields import entry_fields, has_device_grant
+
+    custody, mounted = place
+
+    def entering(method: Method) -> Entry:
+        if mounted is not None and (means.ask is not None or means.device):
+            raise refuse("invalid_input", "The credential is read from where it is mounted, and not entered.")
+        if mounted is not None:
+            return FromMount(mounted, target)
+        if means.ask is None and entry_fields(method):
+            raise refuse("protected_entry_unavailable", safe="Nothing was asked or sent.")
+        if means.device and not has_device_grant(method):
+            raise refuse(
+                "invalid_input", "This way to sign in knows no other device.", safe="Nothing was asked or sent."
+            )
+        sign_in = sign_in_by(settings, target, authenticator, means)
+        return Entered(means.ask or (lambda _: {}), sign_in, custody)
+
+    return entering
+
+
+def sign_in_by(settings: Settings, target: Target, authenticator: Authenticator, means: Means) -> SignIn:
+    """Return how fields are exchanged for a credential, with a person at hand."""
+    from headwater.connect.auth_state import AuthStates, Subject
+    from headwater.connect.consenting import Consenting
+    from headwater.connect.flows import SignIn as Flow
+    from headwater.connect.throttle import OwnCounters, Throttle
+    from headwater.outbound.loopback import Loopback
+    from headwater.store.sqlite.signing_in import SignInStore
+    from headwater.vault.state_keys import StateKeys
 
     async def sign_in(method: Method, fields: Mapping[str, Secret]) -> Credential:
-        got = await authenticator.start(method, fields)
-        if not isinstance(got, Envelope):
-            raise refuse("unsupported", "This way to sign in asks for more than can be answered here.")
-        return Credential(got, kept(method, fields))
+        with closing(SignInStore(settings.database_path)) as store:
+            states = AuthStates(StateKeys(settings.state_keys_path), store)
+            flow = Flow(authenticator, states, Throttle(OwnCounters(), store))
+            person = str(target.owner)
+            subject = Subject(target.authority, f"{target.instance_id}/{method.key}", person, person)
+            consenting = Consenting(flow, subject, means.person, Loopback.listening, means.device)
+            return Credential(await consenting.through(method, fields), kept(method, fields))
 
     return sign_in

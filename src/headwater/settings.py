@@ -49,6 +49,11 @@ class Settings(NamedTuple):
         return self.state_dir / "live"
 
     @property
+    def state_keys_path(self) -> Path:
+        """The keys of unfinished sign-ins."""
+        return self.state_dir / "auth-state-keys"
+
+    @property
     def token_path(self) -> Path:
         """The owner's token, for the server."""
         return self.state_dir / "owner-token"

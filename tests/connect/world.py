@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,9 +11,10 @@ from headwater.connect.acquiring import Acquired, Acquiring
 from headwater.connect.entries import Ask, Entered
 from headwater.connect.envelope import Account, Credential
 from headwater.connect.failures import AuthFailure
+from headwater.connect.fields import checked
 from headwater.connect.model import Connection, Target
 from headwater.connect.ports import Probed
-from headwater.connect.reading import Material
+from headwater.connect.reading import Material, static
 from headwater.connect.using import Used, Using
 from headwater.connect.validating import Validating
 from headwater.errors import HeadwaterError, refuse
@@ -119,6 +121,11 @@ class Provider:
         return Probed(Account(account, "user", account.title()), self.scopes, self.valid_until)
 
 
+async def as_it_is(method: Method, fields: Mapping[str, Secret]) -> Credential:
+    """Take what was entered for the credential."""
+    return static(method, checked(method, fields))
+
+
 @dataclass
 class World:
     """All of it together, for one instance."""
@@ -163,14 +170,14 @@ class World:
             self.asked += 1
             return {"token": Secret(token)}
 
-        return lambda _method: Entered(ask, None, self.vault)
+        return lambda _method: Entered(ask, as_it_is, self.vault)
 
     def connect(self, token: str = "anna", profile: str | None = None) -> Acquired:
         return asyncio.run(self.acquiring.connect(profile, self.entering(token)))
 
     def connect_by(self, ask: Ask) -> Acquired:
         """Connect with something that asks."""
-        return asyncio.run(self.acquiring.connect(None, lambda _method: Entered(ask, None, self.vault)))
+        return asyncio.run(self.acquiring.connect(None, lambda _method: Entered(ask, as_it_is, self.vault)))
 
     def acquire(self, credential: Credential) -> Acquired:
         """Connect with a credential that was exchanged for."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,7 @@ from headwater.errors import refuse
 
 if TYPE_CHECKING:
     from headwater.configuration.selecting import Selection
-    from headwater.connect.entries import Ask
+    from headwater.connect.entries import Means
 
 
 @click.group(cls=SelectingGroup, old={"repair": "connections reconnect"})
@@ -38,19 +37,26 @@ def on_instance(command: Command) -> Command:
 
 
 def with_source(command: Command) -> Command:
-    """Give a command what to `ask` for a credential by: the one source that was chosen, or None."""
+    """Give a command the `means` to sign in: the one source that was chosen, if one was, and the terminal."""
 
     @wraps(command)
-    def run(*, credential_prompt: bool, credential_file: str | None, credential_stdin: bool, **rest: Any) -> Any:
+    def run(
+        *, credential_prompt: bool, credential_file: str | None, credential_stdin: bool, device: bool, **rest: Any
+    ) -> Any:
+        from headwater.cli.consent import AtTerminal
         from headwater.cli.protected import chosen
+        from headwater.connect.entries import Means
 
         source = chosen(prompt=credential_prompt, file=credential_file, stdin=credential_stdin)
-        return command(ask=None if source is None else source.read, **rest)
+        return command(means=Means(None if source is None else source.read, AtTerminal(), device), **rest)
 
+    device = click.option(
+        "--device", is_flag=False, flag_value=True, default=False, type=bool, help="Consent on another device."
+    )
     stdin = click.option("--credential-stdin", is_flag=True, help="Read it from a pipe or protected file at stdin.")
     file = click.option("--credential-file", metavar="PATH", help="Read it from a file that only you can read.")
     prompt = click.option("--credential-prompt", is_flag=True, help="Type it at the terminal, unseen.")
-    return prompt(file(stdin(run)))
+    return prompt(file(stdin(device(run))))
 
 
 which = click.option(
@@ -65,12 +71,12 @@ seen = click.option("--expected-revision", required=True, metavar="N", help="The
 @click.option("--endpoint", metavar="URL", help="The address of the service; it is written into the configuration.")
 @with_source
 @pass_cli
-def connect(cli: Cli, selection: Selection, profile: str | None, endpoint: str | None, ask: Ask | None) -> None:
+def connect(cli: Cli, selection: Selection, profile: str | None, endpoint: str | None, means: Means) -> None:
     """Connect an account: its credential is checked with the service, and kept where secrets are kept.
 
     Exit status: 0 connected, 1 it was refused or failed, 2 what was typed or entered does not fit, 130 interrupted.
     """
-    told = asyncio.run(cli.host.connecting.connect(selection, profile=profile, endpoint=endpoint, ask=ask))
+    told = _run(cli.host.connecting.connect(selection, profile=profile, endpoint=endpoint, means=means))
     _say(cli, told, "is connected", f"headwater collect {told['connector']}/{told['instance']}")
 
 
@@ -80,12 +86,12 @@ def connect(cli: Cli, selection: Selection, profile: str | None, endpoint: str |
 @seen
 @with_source
 @pass_cli
-def reconnect(cli: Cli, selection: Selection, reference: str | None, expected_revision: str, ask: Ask | None) -> None:
+def reconnect(cli: Cli, selection: Selection, reference: str | None, expected_revision: str, means: Means) -> None:
     """Replace the credential of a connection by another one of the same account.
 
     Exit status: 0 replaced, 1 it was refused or failed, 2 what was typed or entered does not fit, 130 interrupted.
     """
-    told = asyncio.run(cli.host.connecting.reconnect(selection, reference, expected_revision, ask=ask))
+    told = _run(cli.host.connecting.reconnect(selection, reference, expected_revision, means=means))
     _say(cli, told, "has its new credential")
 
 
@@ -99,7 +105,7 @@ def revalidate(cli: Cli, selection: Selection, reference: str | None, expected_r
 
     Exit status: 0 it is good, 1 it is not or could not be asked, 2 what was typed does not fit.
     """
-    told = asyncio.run(cli.host.connecting.revalidate(selection, reference, expected_revision))
+    told = _run(cli.host.connecting.revalidate(selection, reference, expected_revision))
     _say(cli, told, "has a good credential")
 
 
@@ -117,9 +123,9 @@ def list_(cli: Cli, selection: Selection, limit: int, cursor: str | None) -> Non
     """List the connections of an instance, revoked ones too. Exit status: 0, or 1 where there is no such instance."""
     page = cli.host.connecting.list_(selection, limit, cursor)
     columns = {"connection": "connection", "profile": "signed in by", "revision": "revision", "state": "state"}
-    lines = table(page["connections"], columns, empty="The instance was never connected.")
-    more = [f"  Next: {typed('headwater')} connections list --cursor {page['next_cursor']}"] * ("next_cursor" in page)
-    cli.output.result(page, lambda: [*lines, *more])
+    more = [f"  Go on with --cursor {page['next_cursor']}"] if "next_cursor" in page else []
+    empty = "The instance was never connected."
+    cli.output.result(page, lambda: [*table(page["connections"], columns, empty=empty), *more])
 
 
 @connections.command()
@@ -158,6 +164,12 @@ def revoke(cli: Cli, selection: Selection, reference: str | None, expected_revis
     """Revoke a connection on this machine, for good; the service is not told. Exit status: 0, or 1 where it is not."""
     told = cli.host.connecting.revoke(selection, reference, expected_revision)
     _say(cli, told, "is not connected any more; the service itself was not told")
+
+
+def _run(work: Coroutine[Any, Any, Mapping[str, Any]]) -> Mapping[str, Any]:
+    import asyncio
+
+    return asyncio.run(work)
 
 
 def _say(cli: Cli, told: Mapping[str, Any], what: str, next_command: str = "") -> None:

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
 from headwater import limits
+from headwater.connect.consenting import Person
 from headwater.connect.envelope import Credential, sealed
 from headwater.connect.fields import checked, read_entry
 from headwater.connect.model import Target
@@ -17,12 +18,24 @@ Ask = Callable[[Method], Mapping[str, Secret]]
 """Asks a person for the fields of a method, by a protected source."""
 
 SignIn = Callable[[Method, Mapping[str, Secret]], Awaitable[Credential]]
-"""Exchanges checked fields for a credential, through every challenge."""
+"""Checks fields, and exchanges them for a credential, through every challenge."""
+
+
+@dataclass(frozen=True)
+class Means:
+    """What a person signs in by: the source that they chose, None for none; and whether by another device.
+
+    `person` is shown what the provider wants of them.
+    """
+
+    ask: Ask | None
+    person: Person
+    device: bool = False
 
 
 @dataclass(frozen=True)
 class Entered:
-    """What a person enters. A static credential is kept as it is; any other is exchanged first."""
+    """What a person enters, and what becomes of it: `sign_in_by` checks, counts and exchanges it."""
 
     ask: Ask
     sign_in_by: SignIn
@@ -34,8 +47,7 @@ class Entered:
 
     async def sign_in(self, method: Method, fields: Mapping[str, Secret]) -> Credential:
         """See `Entry.sign_in`."""
-        fit = checked(method, fields)
-        return static(method, fit) if is_static(method) else await self.sign_in_by(method, fit)
+        return await self.sign_in_by(method, fields)
 
     async def keep(self, scope: str, credential: Credential) -> str:
         """See `Entry.keep`."""

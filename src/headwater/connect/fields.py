@@ -29,6 +29,11 @@ def entry_fields(method: Method) -> tuple[Field, ...]:
     return (_CLIENT_SECRET,) if oauth.confidential else ()
 
 
+def has_device_grant(method: Method) -> bool:
+    """Whether a person may consent on another device; an integration's own code says so when it is asked."""
+    return method.flow == "oauth" and (method.oauth is None or method.oauth.device_authorization_url is not None)
+
+
 def read_entry(method: Method, document: bytes | bytearray) -> Mapping[str, Secret]:
     """Read one JSON object that holds exactly the fields of a method, each a text that is taken as it is.
 
@@ -39,7 +44,13 @@ def read_entry(method: Method, document: bytes | bytearray) -> Mapping[str, Secr
     required = {field.name for field in entry_fields(method) if field.required}
     if members is None or not required <= members.keys() <= names:
         message = "The credential is not one JSON object with exactly the fields of this way to sign in."
-        raise refuse("invalid_input", message, stage="protected_entry", safe="Nothing was sent anywhere.")
+        raise refuse(
+            "invalid_input",
+            message,
+            stage="protected_entry",
+            next_action="select_protected_source",
+            safe="Nothing was sent anywhere.",
+        )
     return {name: Secret(value) for name, value in members.items()}
 
 

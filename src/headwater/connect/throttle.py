@@ -73,9 +73,9 @@ def _digest(dimension: Dimension, value: str) -> bytes:
 
 
 def target_of(subject: Subject, fields: Mapping[str, Secret], secrets: frozenset[str]) -> str:
-    """Return at whom an attempt is aimed: the account that was entered, else whatever account the owner has."""
+    """Return at whom an attempt is aimed: the account that was entered, else whatever the owner has there."""
     named = [value.text() for name, value in sorted(fields.items()) if name not in secrets]
-    return "\0".join(named) if named else f"{subject.owner}\0{subject.team}"
+    return "\0".join(named) if named else f"{subject.owner}\0{subject.team}\0{subject.method}"
 
 
 @dataclass(frozen=True)

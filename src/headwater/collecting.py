@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from headwater.door import Door
     from headwater.manifest.declaration import Declaration
     from headwater.process.launch import Launch
+    from headwater.secret import Secret
     from headwater.store.starting import StoreProcess
     from headwater.wire.messages import CollectionMode, CollectionScope
 
@@ -99,11 +100,20 @@ class Watching:
 
 
 class Collecting:
-    """Runs connectors for one Headwater. `store` is one that was started ahead, for the first run."""
+    """Runs connectors for one Headwater. `store` is one that was started ahead, for the first run.
 
-    def __init__(self, settings: Settings, store: StoreProcess | None = None) -> None:
+    `passphrase` asks a person for the one of a sealed file, where a connection's credential is in one.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        store: StoreProcess | None = None,
+        passphrase: Callable[[str], Secret] | None = None,
+    ) -> None:
         self._settings = settings
         self._store = store
+        self._passphrase = passphrase
 
     async def collect(self, request: CollectRequest, watching: Watching) -> Outcome:
         """Run once and return how it ended.
@@ -149,7 +159,7 @@ class Collecting:
         from headwater.connecting import Connecting
         from headwater.door import Door
 
-        connecting = Connecting(self._settings)
+        connecting = Connecting(self._settings, self._passphrase)
         if not await connecting.may_answer(request.program.name, asked=watching.answers):
             return watching
         return replace(watching, door=Door(connecting, request.program.name))

@@ -137,6 +137,18 @@ class Hidden:
         return self._ahead.pop(0)
 
 
+def entered(label: str) -> Secret:
+    """Return the passphrase of a sealed file, typed at the terminal. Raise `custody_unavailable` without one."""
+    try:
+        with Hidden.opened() as terminal:
+            return terminal.ask(label)
+    except HeadwaterError as refusal:
+        if refusal.code != "protected_entry_unavailable":
+            raise
+    message = "There is no terminal here to type the passphrase of the sealed file at."
+    raise refuse("custody_unavailable", message, safe="Nothing was stored or sent.", command="headwater setup check")
+
+
 def _erase(line: bytearray) -> None:
     """Take the last character away, all bytes of it."""
     while line and line.pop() & 0xC0 == 0x80:

@@ -1,6 +1,6 @@
 """What every command has: the chosen output, and the host."""
 
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 import click
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from headwater.host import Host
+    from headwater.secret import Secret
 
 
 class Cli:
@@ -30,7 +31,7 @@ class Cli:
         from headwater.host import Host
         from headwater.settings import resolve
 
-        return Host(resolve(self.config, self.state_dir))
+        return Host(resolve(self.config, self.state_dir), _passphrase)
 
     def note_crash(self, error: BaseException) -> "Path | None":
         """Note where something went wrong inside, and return the note; None where that cannot be written."""
@@ -40,6 +41,14 @@ class Cli:
             return self.host.note_crash(error)
         except (OSError, HeadwaterError):
             return None
+
+
+@cache
+def _passphrase(label: str) -> "Secret":
+    """Ask for a passphrase at the terminal, once for each label."""
+    from headwater.cli.hidden import entered
+
+    return entered(label)
 
 
 pass_cli = click.make_pass_decorator(Cli)

@@ -175,7 +175,7 @@ class Connecting:
         from headwater.reaching import authenticator_of, custody_of, entering_by
 
         custody, mounted = custody_of(self._settings, configuration, self._passphrase)
-        authenticator = authenticator_of(target)
+        authenticator = authenticator_of(self._settings, target)
         entering = entering_by(self._settings, target, authenticator, (custody, mounted), means)
         return Acquiring(registry, custody, authenticator, self._turns, target), entering
 
@@ -187,7 +187,7 @@ class Connecting:
         from headwater.store.sqlite.signing_in import SignInStore
 
         custody, mounted = custody_of(self._settings, configuration, self._passphrase)
-        authenticator, material = authenticator_of(target), Material(registry, custody, mounted, target)
+        authenticator, material = authenticator_of(self._settings, target), Material(registry, custody, mounted, target)
         exchanges = SignInStore(self._settings.database_path)
         refreshing = Refreshing(registry, custody, authenticator, exchanges, material, target)
         return Validating(registry, authenticator, self._turns, target, material, refreshing=refreshing)

@@ -51,15 +51,22 @@ def custody_of(
     return mounted, mounted
 
 
-def authenticator_of(target: Target) -> Authenticator:
+def authenticator_of(settings: Settings, target: Target) -> Authenticator:
     """Return who signs in to an instance's provider, and asks it whose a credential is.
 
     The owner of the configuration wrote the endpoint there: so it may be an address of this machine or its networks.
+    An integration's own code does it in its owner's keeping; an owner is started for that when it is first asked.
     """
+    from headwater.adapters.by_owner import ByOwner
+    from headwater.adapters.by_scheme import ByScheme
+    from headwater.link.owner import Place, started
     from headwater.outbound.authenticating import Declared
     from headwater.outbound.client import Client, Reach
 
-    return Declared(Client(Reach(private=target.is_placed)), target.endpoint, target.instance_id)
+    declared = Declared(Client(Reach(private=target.is_placed)), target.endpoint, target.instance_id)
+    place = Place.of(settings.state_dir)
+    hooks = ByOwner(place, target.instance_id, lambda: started(place, settings.config_path))
+    return ByScheme(declared, hooks)
 
 
 def entering_by(

@@ -122,6 +122,15 @@ def test_an_item_that_is_not_safe_is_refused(change, custody, mounted):
     refusal(custody.pin("con_1", ITEM), next_action="check_configuration")
 
 
+def test_a_pipe_that_somebody_writes_to_is_no_item(custody, mounted):
+    (mounted / ITEM).unlink()
+    os.mkfifo(mounted / ITEM, 0o600)
+    descriptor = os.open(mounted / ITEM, os.O_RDWR)
+    os.write(descriptor, SENTINEL.encode())
+    refusal(custody.pin("con_1", ITEM), next_action="check_configuration")
+    os.close(descriptor)
+
+
 def test_a_folder_is_named_absolutely(mounted, monkeypatch):
     monkeypatch.chdir(mounted.parent)
     refusal(MountedCustody(mounted.relative_to(mounted.parent)).pin("con_1", ITEM), next_action="check_configuration")

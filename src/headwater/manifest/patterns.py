@@ -7,9 +7,10 @@ the manifest, a browser for one, have engines that it would keep busy for ever.
 
 import re
 from functools import cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-import jsonschema_rs
+if TYPE_CHECKING:
+    import jsonschema_rs
 
 _LONGEST: Final = 200
 _OPEN: Final = re.compile(r"[*+]|\{[0-9]*,(?:[0-9]{2,})?\}")
@@ -35,7 +36,9 @@ def matches(pattern: str, value: str) -> bool:
 
 
 @cache
-def _compiled(pattern: str) -> jsonschema_rs.Draft202012Validator:
+def _compiled(pattern: str) -> "jsonschema_rs.Draft202012Validator":
+    import jsonschema_rs
+
     _alone, whole = (
         jsonschema_rs.Draft202012Validator({"pattern": text}, pattern_options=jsonschema_rs.RegexOptions())
         for text in (pattern, rf"\A(?:{pattern})\z")  # one that closes a group it did not open fails alone

@@ -1,6 +1,5 @@
 """One writer for each instance: a lock that the system lets go when its holder dies."""
 
-import asyncio
 import fcntl
 import os
 from collections.abc import AsyncIterator, Iterator
@@ -51,6 +50,8 @@ class Locks:
     @asynccontextmanager
     async def alone_soon(self, instance: str) -> AsyncIterator[int]:
         """As `alone`; the store of a host that was killed gets the time to end."""
+        import asyncio
+
         until = clock.monotonic() + limits.LOCK_SECONDS
         with ExitStack() as stack:
             while True:

@@ -3,13 +3,15 @@
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 
 import pytest
+from connect.commands import Commands
 from connect.world import Clock, World
 from journeys.conftest import Answer, Headwater
 
@@ -70,8 +72,26 @@ def shop() -> Iterator[Shop]:
         yield shop
 
 
+@pytest.fixture(scope="session")
+def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Commands]:
+    """Start the server of commands."""
+    server = Commands(tmp_path_factory.mktemp("commands"))
+    yield server
+    server.close()
+
+
+@dataclass(frozen=True)
 class Connected(Headwater):
-    """A Headwater with the instance `shop/me`."""
+    """A Headwater with the instance `shop/me`. Its commands about connections come quickly."""
+
+    commands: Commands | None = None
+
+    def run(self, words: Sequence[str], stdin: str) -> Answer:
+        """See `Headwater.run`."""
+        if "connections" not in words or stdin:
+            return super().run(words, stdin)
+        status, _ = self.commands.run([*words[3:]])
+        return Answer(status, *self.commands.printed, self.state)
 
     def write(self, name: str, content: str) -> Path:
         """Write a file that only its owner can read."""
@@ -99,9 +119,9 @@ class Connected(Headwater):
 
 
 @pytest.fixture
-def headwater(tmp_path: Path, shop: Shop) -> Connected:
+def headwater(tmp_path: Path, shop: Shop, commands: Commands) -> Connected:
     """A Headwater whose credentials go into a sealed file, with one instance of the shop."""
-    headwater = Connected(tmp_path)
+    headwater = Connected(tmp_path, commands=commands)
     key = headwater.write("key", "k" * 43)
     sealed = f'binding = "sealed_file"\nfile = "{tmp_path}/custody.sealed"\nkey_file = "{key}"\n'
     folder = f'[instances."shop/me"]\nfolder = "{SHOP}"\n'

@@ -1,0 +1,116 @@
+"""The integration contract's codes: closed, each with one failure, one next action and one status."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headwater.codes import CODES
+from headwater.integration_codes import INTEGRATION_CODES, service_code_of
+
+# The note of INT-283, to the letter.
+STATUSES = {
+    None: {"invalid_manifest"},
+    202: {"outcome_unknown"},
+    400: {"auth_state_invalid"},
+    401: {"challenge_failed", "credential_invalid", "webhook_signature_invalid"},
+    403: {"integration_disabled", "insufficient_scope"},
+    404: {"unknown_integration"},
+    409: {
+        "capability_not_supported",
+        "action_unavailable",
+        "auth_state_used",
+        "account_mismatch",
+        "sync_in_progress",
+        "quote_expired",
+        "price_changed",
+        "sold_out",
+        "reconciliation_required",
+        "idempotency_conflict",
+    },
+    410: {"auth_state_expired"},
+    422: {"invalid_fields"},
+    429: {"auth_throttled", "provider_rate_limited"},
+    502: {"provider_protocol_error"},
+    503: {"provider_unavailable"},
+    504: {"provider_timeout"},
+}
+RETRYABLE = {
+    "auth_throttled",
+    "provider_rate_limited",
+    "sync_in_progress",
+    "provider_unavailable",
+    "provider_timeout",
+}
+
+
+@pytest.mark.clause("INT-280", "INT-283")
+def test_the_codes_and_their_statuses_are_those_of_the_contract() -> None:
+    """None is missing, none was added, and each has the status that suits it."""
+    found: dict[int | None, set[str]] = {}
+    for code, row in INTEGRATION_CODES.items():
+        found.setdefault(row.status, set()).add(code)
+    assert found == STATUSES
+
+
+@pytest.mark.clause("INT-281")
+def test_what_may_be_repeated_is_what_the_contract_says() -> None:
+    """And nothing of it once a write has left."""
+    assert {code for code, row in INTEGRATION_CODES.items() if row.is_retryable()} == RETRYABLE
+    assert not any(row.is_retryable(write_sent=True) for row in INTEGRATION_CODES.values())
+
+
+@pytest.mark.clause("INT-280", "INT-287")
+@pytest.mark.parametrize("code", sorted(INTEGRATION_CODES))
+def test_each_code_becomes_one_failure_with_one_next_action(code: str) -> None:
+    """It is a code of the table, which may tell the service's code where there is one."""
+    row = INTEGRATION_CODES[code]
+    ours = CODES[row.code]
+    assert row.service_code is None or "service_code" in ours.members.split()
+    assert row.code != "service_failure" or row.service_code is not None
+
+
+@pytest.mark.clause("INT-287")
+@pytest.mark.parametrize(
+    ("code", "action"),
+    [
+        ("credential_invalid", "repair_connection"),
+        ("challenge_failed", "select_protected_source"),
+        ("provider_rate_limited", "retry_explicitly"),
+        ("provider_protocol_error", "upgrade"),
+        ("insufficient_scope", "request_permission"),
+        ("outcome_unknown", "retry_status"),
+    ],
+)
+def test_three_contracts_have_one_vocabulary(code: str, action: str) -> None:
+    """What a person does next is the same word for a recovery hint, a failure and an integration."""
+    assert INTEGRATION_CODES[code].next_action == action
+
+
+@pytest.mark.clause("CLI-935")
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        (400, "invalid_input"),
+        (401, "unauthorized"),
+        (403, "forbidden"),
+        (404, "not_found"),
+        (409, "invalid_input"),
+        (410, "not_found"),
+        (412, "invalid_input"),
+        (422, "invalid_input"),
+        (429, "rate_limited"),
+        (500, "unavailable"),
+        (599, "unavailable"),
+        (301, "upstream_protocol"),
+        (418, "upstream_protocol"),
+    ],
+)
+def test_an_answer_to_a_read_means_what_its_status_says(status: int, code: str) -> None:
+    """A table, with its edges."""
+    assert service_code_of(status) == code
+
+
+@given(st.integers(-1000, 100_000))
+def test_every_status_means_something(status: int) -> None:
+    """There is no answer without a code."""
+    assert service_code_of(status).isidentifier()

@@ -7,6 +7,9 @@ import sys
 
 import pytest
 
+from headwater.configuration.reading import parse
+from headwater.errors import HeadwaterError
+
 
 @pytest.fixture
 def place(tmp_path):
@@ -62,6 +65,15 @@ def test_a_mounted_folder_and_a_sealed_file_are_known_to_last(place):
     assert checked(place, collect=f'{collect}key_file = "{place}/key"') == ("available", "ready", "none", "ready")
     assert checked(place, collect=collect)[:3] == ("locked", "failed", "unlock_keyring")
     assert checked(place, collect=f'{collect}key_file = "{place}/none"')[0] == "unavailable"
+
+
+@pytest.mark.clause("CLI-414")
+def test_the_contracts_file_knows_no_sealed_file():
+    """It is an extension, named in collect.toml alone: the set of bindings in config.toml stays closed."""
+    table = '[custody]\nbinding = "sealed_file"\nfile = "/x"'
+    with pytest.raises(HeadwaterError) as refused:
+        parse(configured(table).encode())
+    assert refused.value.code == "invalid_configuration"
 
 
 @pytest.mark.clause("CLI-414", "CLI-410")

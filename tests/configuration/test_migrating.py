@@ -2,10 +2,10 @@
 
 import json
 import tomllib
-from dataclasses import replace
 
 import pytest
 from configuration.documents import DIGEST, UID, document, entry
+from msgspec.structs import replace
 
 from headwater.configuration.migrating import plan, told
 from headwater.configuration.reading import parse

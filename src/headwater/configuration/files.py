@@ -3,7 +3,6 @@
 import errno
 import fcntl
 import os
-import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -145,7 +144,7 @@ def _read(folder: int, name: str) -> bytes:
 
 def _written(folder: int, name: str, content: bytes, mode: int = 0o600) -> str:
     """Write a synced file beside another one, and return its name."""
-    temporary = f".{name}.{secrets.token_hex(8)}"
+    temporary = f".{name}.{os.urandom(8).hex()}"
     with os.fdopen(os.open(temporary, _CREATE, 0o600, dir_fd=folder), "wb") as file:
         try:
             file.write(content)

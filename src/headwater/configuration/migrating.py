@@ -8,10 +8,12 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from headwater import limits
 from headwater.configuration.files import read_owned
@@ -24,8 +26,7 @@ from headwater.errors import HeadwaterError
 _FORMAT: Final = re.compile(r"""^[ \t]*(?:format|"format"|'format')[ \t]*=[ \t]*["']connectors-local/""", re.MULTILINE)
 
 
-@dataclass(frozen=True)
-class Item:
+class Item(Struct, frozen=True):
     """What becomes of one legacy entry: the connector that it moves to, or the reason that it stays."""
 
     entry: Entry
@@ -34,8 +35,7 @@ class Item:
     differing_field: str = ""
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """A migration: the bytes it was made from, the bytes it comes to (the same where nothing moves), and its items."""
 
     before: bytes

@@ -1,9 +1,11 @@
 """What the configuration says, as frozen values: who owns it, its instances, and where credentials are kept."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 Format = Literal[
     "connectors-local/1", "connectors-local/2", "connectors-local/3", "connectors-local/4", "connectors-local/5"
@@ -15,8 +17,7 @@ CATALOG = "catalog"
 """The implementation of a legacy entry that serves a connector: its names are that connector's, once it is known."""
 
 
-@dataclass(frozen=True)
-class Executable:
+class Executable(Struct, frozen=True):
     """A program that is pinned by its bytes: `sha256` is 64 lower hex digits, `args` go to it as they stand."""
 
     path: Path
@@ -24,16 +25,14 @@ class Executable:
     args: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Permissions:
+class Permissions(Struct, frozen=True):
     """The exact profiles and operations that an instance may use; nothing else."""
 
     profiles: tuple[str, ...] = ()
     operations: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Pins:
+class Pins(Struct, frozen=True):
     """What a legacy entry fixes of its provider. `private_protocol` is absent in the first format alone."""
 
     adapter_id: str
@@ -42,8 +41,7 @@ class Pins:
     executable: Executable
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """One configured instance.
 
     An unpinned one is served by the connector of its name; its revisions are empty until they are derived from what
@@ -75,8 +73,7 @@ class Entry:
         return f"{self.connector}/{self.instance}"
 
 
-@dataclass(frozen=True)
-class Consumer:
+class Consumer(Struct, frozen=True):
     """A program that may be started with a credential: whose variables pass to it, and of which instances."""
 
     name: str
@@ -85,16 +82,14 @@ class Consumer:
     connections: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Custody:
+class Custody(Struct, frozen=True):
     """Where credentials are kept, where the configuration says so. `directory` is set for `mounted_secret` alone."""
 
     binding: CustodyBinding
     directory: Path | None = None
 
 
-@dataclass(frozen=True)
-class Configuration:
+class Configuration(Struct, frozen=True):
     """A configuration that was read to the letter.
 
     `custody` is None for the platform's own; `disabled` are connectors.

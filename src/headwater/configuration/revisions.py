@@ -5,11 +5,13 @@ A revision is the SHA-256, in lower hex, of canonical JSON: keys sorted, no whit
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from headwater.configuration.checks import is_endpoint
 from headwater.configuration.model import Entry
@@ -17,8 +19,7 @@ from headwater.configuration.refusals import unusable
 from headwater.manifest.auth import Method
 
 
-@dataclass(frozen=True)
-class Declared:
+class Declared(Struct, frozen=True):
     """What a connector declares of itself: its version, its ways to sign in, and where it goes.
 
     With `takes_endpoint` an instance has one, its own or the `endpoint` that is declared.

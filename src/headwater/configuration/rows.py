@@ -3,9 +3,10 @@
 import os
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
+
+from msgspec.structs import replace
 
 from headwater import limits
 from headwater.configuration import checks

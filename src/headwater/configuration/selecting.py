@@ -1,8 +1,9 @@
 """Selecting one configured instance: by connector and name, by its alias for as long as that lasts, or by default."""
 
 import re
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from headwater.configuration.model import CATALOG, Configuration, Entry
 from headwater.configuration.refusals import unusable
@@ -11,8 +12,7 @@ from headwater.errors import refuse
 _TARGET: Final = re.compile(r"([A-Za-z0-9_-]{1,128})/([A-Za-z0-9_-]{1,128})")
 
 
-@dataclass(frozen=True)
-class Selection:
+class Selection(Struct, frozen=True):
     """What was typed of an instance: a connector and an instance, an alias, or nothing for the default."""
 
     connector: str | None = None

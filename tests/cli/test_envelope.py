@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 import pytest
@@ -14,6 +14,8 @@ import pytest
 from headwater.cli.main import root
 from headwater.cli.output import Misshapen, Output
 from headwater.cli.shapes import SHAPES, fits
+from headwater.codes import NextAction
+from headwater.errors import refuse
 
 HEADWATER = [sys.executable, "-m", "headwater"]
 
@@ -260,6 +262,38 @@ def test_every_command_declares_what_it_prints() -> None:
     silent = {"completions", "owner", "connections launch"}
     printing = {path for path, _ in LEAVES if not path.startswith("adapters ")}
     assert sorted(printing - SHAPES.keys() - silent) == []
+
+
+@pytest.mark.clause("CLI-009")
+def test_a_person_is_told_the_next_step_that_a_program_is(typist: Any) -> None:
+    """An instance without a connection: the next step is to connect it, in either mode."""
+    config = typist.place / "config.toml"
+    made = typist.type("setup", "init").status
+    config.write_text(f"{config.read_text()}\n[connectors.github.instances.work]\n")
+    words = ["connections", "describe", "github/work"]
+    assert typist.type("--output", "json", *words).envelope["error"]["data"]["next_action"] == "create_connection"
+    assert "connections connect" in typist.type(*words).stderr
+    config.unlink()
+    assert made == 0
+
+
+@pytest.mark.clause("CLI-009")
+@pytest.mark.parametrize("action", sorted(set(get_args(NextAction)) - {"none"}))
+def test_each_next_action_has_words(action: str, capsysbinary: Any) -> None:
+    """A failure that names no command says all the same what to do."""
+    Output("human").failure(refuse("not_found", next_action=action))  # type: ignore[arg-type]
+    assert b"\n  Next: " in capsysbinary.readouterr().err
+
+
+@pytest.mark.clause("CLI-903")
+def test_a_database_that_is_none_is_unavailable(tmp_path: Path) -> None:
+    """Looking neither repairs it nor fails inside."""
+    (tmp_path / "headwater.db").write_bytes(b"s3nt1nel" * 1000)
+    done = run("--state-dir", str(tmp_path), "--config", str(tmp_path / "c"), "--output", "json", "runs", "list")
+    data = json.loads(done.stderr)["error"]["data"]
+    assert (done.returncode, data["code"], data["stage"]) == (1, "metadata_unavailable", "observation")
+    assert data["next_action"] == "retry_status"
+    assert b"s3nt1nel" not in done.stderr
 
 
 # Where it cannot be written.

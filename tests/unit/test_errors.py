@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 
 import headwater
-from headwater.codes import CODES, Kind, NextAction, Stage
+from headwater.codes import ALWAYS, CODES, CONTRACT, OURS, Kind, NextAction, Stage
 from headwater.errors import (
     EXITS,
     HeadwaterError,
@@ -82,3 +82,51 @@ def test_every_code_that_the_house_raises_is_in_the_table() -> None:
                 raised.add(node.args[0].value)
     assert raised
     assert raised <= set(CODES)
+
+
+DEFAULTS = {
+    "invalid_input": ("arguments", "none"),
+    "invalid_configuration": ("configuration", "check_configuration"),
+    "metadata_unavailable": ("observation", "retry_status"),
+    "metadata_schema_newer": ("admission", "upgrade"),
+    "revision_conflict": ("publication", "retry_explicitly"),
+    "not_found": ("admission", "check_configuration"),
+    "forbidden": ("admission", "request_permission"),
+    "revoked": ("admission", "create_connection"),
+    "incarnation_mismatch": ("stop", "retry_status"),
+    "unsupported": ("admission", "none"),
+    "interrupted": ("admission", "retry_status"),
+}
+
+
+@pytest.mark.clause("CLI-933", "CLI-900", "CLI-930")
+@pytest.mark.parametrize("code", DEFAULTS)
+def test_a_row_says_what_the_contract_leaves_to_a_default(code: str) -> None:
+    """Where the place that raises says nothing else, these hold."""
+    error = refuse(code)
+    assert (error.stage, error.next_action) == DEFAULTS[code]
+
+
+def test_a_place_may_say_another_stage_and_next_action() -> None:
+    """The same code comes from either side of a dispatch."""
+    error = refuse("forbidden", stage="dispatch", next_action="check_configuration")
+    assert (error.stage, error.next_action) == ("dispatch", "check_configuration")
+
+
+@pytest.mark.clause("CLI-011", "CLI-916", "CLI-931")
+@pytest.mark.parametrize("code", sorted(CODES))
+def test_a_code_tells_no_member_that_its_row_does_not_name(code: str) -> None:
+    """What could be a secret cannot be raised; opaque references may always stand there."""
+    with pytest.raises(TypeError, match="password"):
+        refuse(code, password="s3nt1nel")
+    assert refuse(code, **dict.fromkeys(ALWAYS, "c1")).data == dict.fromkeys(ALWAYS, "c1")
+    assert refuse(code, **dict.fromkeys(CODES[code].members.split())).code == code
+
+
+@pytest.mark.clause("CLI-003", "CLI-931")
+def test_our_codes_stand_beside_the_contracts_and_name_no_argument() -> None:
+    """No code has two meanings, and `field` is on the refusals that the contract names alone."""
+    assert CONTRACT.keys() & OURS.keys() == set()
+    assert CODES.keys() == CONTRACT.keys() | OURS.keys()
+    naming = {code for code, row in CODES.items() if "field" in row.members.split()}
+    assert naming == {"invalid_input", "lifecycle_conflict", "unsupported"}

@@ -1,10 +1,13 @@
 """The integration contract's codes: closed, each with one failure, one next action and one status."""
 
+from typing import get_args
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.codes import CODES
+from headwater.connect.failures import TRANSIENT, FailureCode
 from headwater.integration_codes import INTEGRATION_CODES, service_code_of
 
 # The note of INT-283, to the letter.
@@ -114,3 +117,11 @@ def test_an_answer_to_a_read_means_what_its_status_says(status: int, code: str) 
 def test_every_status_means_something(status: int) -> None:
     """There is no answer without a code."""
     assert service_code_of(status).isidentifier()
+
+
+@pytest.mark.clause("INT-283")
+def test_what_signing_in_raises_is_of_the_same_list() -> None:
+    """But for an exchange whose answer was lost, which is no answer of an integration."""
+    said = set(get_args(FailureCode))
+    assert said - INTEGRATION_CODES.keys() == {"exchange_unknown"}
+    assert {code for code in TRANSIENT if not INTEGRATION_CODES[code].is_retryable()} == set()

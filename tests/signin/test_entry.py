@@ -122,10 +122,10 @@ class TestFile:
             return fstat(descriptor)
 
         within = os.open(tmp_path, os.O_DIRECTORY)
-        from headwater.vault import files
+        from headwater import owned
 
-        monkeypatch.setattr(files.os, "fstat", swap)
-        content = files.read_at(within, document.name, 1000, private=False)
+        monkeypatch.setattr(owned.os, "fstat", swap)
+        content = owned.read_at(within, document.name, 1000, private=False)
         os.close(within)
         assert content.reveal() == DOCUMENT.encode()
 

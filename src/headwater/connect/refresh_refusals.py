@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from headwater.connect.refreshing import NotRefreshed, Outcome
-from headwater.connect.refusals import below_scopes, needs_reconnect, refusal_of
+from headwater.connect.refusals import another_account, below_scopes, needs_reconnect, refusal_of
 from headwater.errors import HeadwaterError, refuse
 
 _SAFE: Final = "What was collected is as it was."
@@ -13,6 +13,8 @@ def of_read(error: NotRefreshed) -> HeadwaterError:
     """Return the refusal of a read (CLI-456)."""
     if error.outcome == "reauthorization_required":
         return needs_reconnect()
+    if error.failure is not None and error.failure.code == "account_mismatch":
+        return another_account()
     if error.outcome == "insufficient_scope":
         return below_scopes("repair_connection")
     if error.outcome == "unreached" and error.failure is not None:

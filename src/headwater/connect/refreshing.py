@@ -5,8 +5,10 @@ published, so that whoever comes next publishes it, and asks the provider nothin
 not repeated where the provider may have used up what was sent with it.
 """
 
+import asyncio
+from collections.abc import Coroutine
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from headwater import clock
 from headwater.connect.envelope import Envelope, sealed
@@ -17,6 +19,8 @@ from headwater.connect.ports import Authenticator, Custody, Registry
 from headwater.connect.reading import Held, Material
 from headwater.errors import refuse
 from headwater.manifest.auth import Method
+
+T = TypeVar("T")
 
 Outcome = Literal["reauthorization_required", "insufficient_scope", "invalid_or_revoked", "unreached", "uncertain"]
 """Why a credential was not renewed. After `unreached` the old one is as it was, and it may be tried again."""
@@ -76,6 +80,9 @@ class Refreshing:
             return await self._published(connection, method, exchange.version)
         if exchange is not None and not is_repeatable(method):
             raise self._ended(connection, "uncertain", "uncertain")
+        return await _to_its_end(self._renewed(connection, method, held))
+
+    async def _renewed(self, connection: Connection, method: Method, held: Held) -> tuple[Connection, Held]:
         try:
             return await self._exchanged(connection, method, held)
         except AuthFailure as failure:
@@ -94,6 +101,7 @@ class Refreshing:
         credential = replace(held.credential, envelope=envelope)
         version = await self.custody.write_new(connection.reference, sealed(credential))
         self.exchanges.put(connection.reference, connection.generation, Exchange("stored", version))
+        self.registry.note_candidate(_renewal(connection), version, clock.millis())
         return await self._published(connection, method, version)
 
     def _check(self, connection: Connection, method: Method, envelope: Envelope) -> None:
@@ -111,7 +119,6 @@ class Refreshing:
         envelope = held.credential.envelope
         evidence = replace(connection.evidence, scopes=envelope.scopes or connection.evidence.scopes)
         after = replace(connection, version=version, generation=connection.generation + 1, evidence=evidence)
-        self.registry.note_candidate(_renewal(connection), version, clock.millis())
         if not self.registry.publish(connection, after, clock.millis()):
             now = self.registry.find(connection.owner, connection.reference)
             if now is None or now.lifecycle == "revoked":
@@ -157,6 +164,17 @@ class Refreshing:
         return NotRefreshed(outcome, failure)
 
 
+async def _to_its_end(work: Coroutine[Any, Any, T]) -> T:
+    """Await work that a deadline or an interruption of the caller does not break off: what was sent is also kept."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        task.exception()  # whatever it is, the caller is told that it was too late
+        raise
+
+
 def _is_definite(method: Method, failure: AuthFailure) -> bool:
     """Whether it is certain that nothing was exchanged. A hook that ran out of time may have sent something."""
     if failure.code in ("exchange_unknown", "provider_protocol_error", "account_mismatch", "insufficient_scope"):
@@ -168,4 +186,4 @@ def _renewal(connection: Connection) -> Acquisition:
     """Return what a version in custody is noted for, so that it is erased in time if it is not published."""
     owner, instance = connection.owner, connection.instance_id
     revision, generation = connection.binding.configuration_revision, connection.generation
-    return Acquisition("", owner, instance, connection.reference, revision, generation, 0)
+    return Acquisition("", owner, owner, owner, instance, connection.reference, revision, generation, 0)

@@ -1,0 +1,329 @@
+"""A credential is renewed before it expires: once, by one party, and durable before anybody uses it."""
+
+import asyncio
+import hashlib
+import itertools
+import json
+import subprocess
+import sys
+import threading
+from base64 import urlsafe_b64encode
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from servers.oidc import Browser
+from signin.provider import Asked, Provider, Reply, provider
+from signin.test_connecting import Consenting, integration, kept
+
+from headwater import clock
+from headwater.configuration.selecting import Selection
+from headwater.connect.entries import Means
+from headwater.connect.envelope import Credential, Envelope
+from headwater.connect.lifetime import is_due
+from headwater.errors import HeadwaterError
+from headwater.host import Host
+from headwater.secret import Secret
+from headwater.settings import Settings
+
+USES = Path(__file__).with_name("uses.py")
+SELECTED = Selection("shop", "me", None)
+
+
+class Granting:
+    """A provider that grants at once, rotates refresh tokens, and ends a grant whose token is used twice.
+
+    The first access token lives for `first` seconds, the next ones for an hour. `says` may answer a refresh instead.
+    """
+
+    def __init__(self) -> None:
+        self.first = 30
+        self.numbers = itertools.count(1)
+        self.good = ""
+        self.refreshes: list[str] = []
+        self.says: list[Reply | dict] = []
+        self.account = "ada"
+        self.scope = "archive.read"
+        self.issuer = ""
+        self.asked, self.pause = threading.Event(), threading.Event()
+        self.pause.set()
+
+    def __call__(self, asked: Asked) -> Reply:
+        if asked.path == "/device":
+            verification = {"user_code": "u", "verification_uri": "https://x.example/"}
+            return Reply(body={"device_code": "d", **verification, "expires_in": 60, "interval": 1})
+        if asked.path == "/me":
+            return Reply(body={"sub": self.account})
+        if asked.form["grant_type"] != "refresh_token":
+            return self._granted(self.first)
+        self.refreshes.append(asked.form["refresh_token"])
+        self.asked.set()
+        self.pause.wait(20)
+        said = self.says.pop(0) if self.says else {}
+        if isinstance(said, Reply) and not said.cut:
+            return said
+        if asked.form["refresh_token"] != self.good:
+            self.good = ""
+            return Reply(400, {"error": "invalid_grant"})
+        reply = self._granted(3600)
+        return Reply(reply.status, {**reply.body, **said}) if isinstance(said, dict) else said
+
+    def _granted(self, lifetime: int) -> Reply:
+        number = next(self.numbers)
+        self.good = f"sentinel-refresh-{number}"
+        tokens = {"access_token": f"sentinel-access-{number}", "refresh_token": self.good}
+        named = {"id_token": id_token(self.issuer, self.account)} if self.issuer else {}
+        return Reply(body={**tokens, **named, "token_type": "Bearer", "expires_in": lifetime, "scope": self.scope})
+
+
+def id_token(issuer: str, account: str) -> str:
+    """Return an ID token of now; it comes straight from the token endpoint, so that nobody looks at its signature."""
+    now = int(clock.now().timestamp())
+    claims = {"iss": issuer, "sub": account, "aud": "public-300", "iat": now, "exp": now + 300}
+    parts = (json.dumps({"alg": "RS256"}), json.dumps(claims), "signature")
+    return ".".join(urlsafe_b64encode(part.encode()).decode().rstrip("=") for part in parts)
+
+
+class Shown:
+    """A person who is shown where to consent."""
+
+    def __init__(self, consents=lambda challenge: None) -> None:
+        self.consents = consents
+
+    def show(self, challenge) -> None:
+        self.consents(challenge)
+
+    def answer(self, challenge):
+        raise AssertionError("nothing is asked for")
+
+
+def declared() -> dict:
+    """Return an integration that is connected at once."""
+    document = integration(deviceAuthorizationUrl="/device", requestedScopes=["archive.read"])
+    document["auth"]["methods"][0]["identity"] = {"source": "api", "kind": "person", "path": "/me", "subject": "/sub"}
+    return document
+
+
+@pytest.fixture
+def granting() -> Granting:
+    return Granting()
+
+
+@pytest.fixture
+def running(granting):
+    with provider(granting) as running:
+        yield running
+
+
+@pytest.fixture
+def headwater(tmp_path) -> Consenting:
+    return Consenting(tmp_path)
+
+
+def host(headwater: Consenting) -> Host:
+    return Host(Settings(headwater.place / "config.toml", headwater.state))
+
+
+def connected(headwater: Consenting, running: Provider, document: dict | None = None) -> Consenting:
+    headwater.set_up(running.url, document or declared())
+    asyncio.run(host(headwater).connecting.connect(SELECTED, means=Means(None, Shown(), device=True)))
+    return headwater
+
+
+def use(headwater: Consenting) -> str:
+    used = asyncio.run(host(headwater).connecting.credential_for("shop/me"))
+    return used.credential.envelope.access_token.text()
+
+
+def refused(headwater: Consenting) -> tuple[str, str, str]:
+    with pytest.raises(HeadwaterError) as caught:
+        use(headwater)
+    return caught.value.code, caught.value.next_action, caught.value.data.get("service_code", "")
+
+
+def state(headwater: Consenting) -> str:
+    return host(headwater).connecting.describe(SELECTED, None)["connection"]["state"]
+
+
+def program(headwater: Consenting, *words: str) -> list[str]:
+    return [sys.executable, str(USES), str(headwater.place / "config.toml"), str(headwater.state), *words]
+
+
+def later(monkeypatch, **span: float) -> None:
+    real = clock.now
+    monkeypatch.setattr(clock, "now", lambda: real() + timedelta(**span))
+
+
+class TestLead:
+    @pytest.mark.clause("CLI-880", "INT-265")
+    @pytest.mark.parametrize(
+        ("left", "due"), [(61, False), (60, False), (59.9, True), (0, True), (-1, True), (None, False)]
+    )
+    def test_a_token_with_less_than_a_minute_left_is_due(self, left, due):
+        now = clock.now()
+        ends = None if left is None else now + timedelta(seconds=left)
+        assert is_due(Credential(Envelope(Secret("x"), expires_at=ends)), now) is due
+
+
+class TestOnce:
+    @pytest.mark.clause("INT-263", "INT-265")
+    def test_ten_processes_with_a_token_that_is_due_ask_once(self, headwater, running, granting):
+        connected(headwater, running)
+        processes = [subprocess.Popen(program(headwater), stdout=subprocess.PIPE) for _ in range(10)]
+        said = {json.loads(process.communicate(timeout=100)[0]) for process in processes}
+        assert granting.refreshes == ["sentinel-refresh-1"]
+        assert said == {hashlib.sha256(b"sentinel-access-2").hexdigest()}
+
+    @pytest.mark.clause("INT-263", "INT-264")
+    def test_the_certified_provider_sees_no_token_twice(self, headwater, oidc_provider):
+        headwater.set_up(oidc_provider.issuer, integration())
+
+        def consents(challenge):
+            Browser("ada").confirm_device(f"{challenge.url}?user_code={challenge.user_code}")
+
+        asyncio.run(host(headwater).connecting.connect(SELECTED, means=Means(None, Shown(consents), device=True)))
+        for ahead in ("250", "520"):  # a token lives for 300 seconds: each time it is due
+            processes = [subprocess.Popen(program(headwater, ahead), stdout=subprocess.PIPE) for _ in range(3)]
+            said = {json.loads(process.communicate(timeout=100)[0]) for process in processes}
+            assert len(said) == 1
+            assert len(said.pop()) == 64
+
+    def test_a_token_that_is_not_due_is_used_as_it_is(self, headwater, running, granting):
+        granting.first = 300
+        connected(headwater, running)
+        assert use(headwater) == "sentinel-access-1"
+        assert granting.refreshes == []
+
+
+class TestDurable:
+    @pytest.mark.clause("INT-264")
+    def test_what_custody_has_is_published_by_the_next_one_and_nobody_is_asked(self, headwater, running, granting):
+        connected(headwater, running)
+        killed = subprocess.run(program(headwater, "0", "publish"), stdout=subprocess.PIPE, timeout=60)
+        assert killed.returncode == -9
+        assert use(headwater) == "sentinel-access-2"
+        assert granting.refreshes == ["sentinel-refresh-1"]
+
+    @pytest.mark.clause("INT-264", "CLI-872")
+    def test_an_answer_that_was_not_kept_is_not_asked_for_again(self, headwater, running, granting):
+        connected(headwater, running)
+        killed = subprocess.run(program(headwater, "0", "keep"), stdout=subprocess.PIPE, timeout=60)
+        assert killed.returncode == -9
+        assert refused(headwater) == ("service_failure", "repair_connection", "unauthorized")
+        assert state(headwater) == "reauthorization_required"
+        assert refused(headwater)[1] == "repair_connection"
+        assert granting.refreshes == ["sentinel-refresh-1"]
+
+    def test_an_answer_that_was_lost_on_the_way_is_not_asked_for_again(self, headwater, running, granting):
+        connected(headwater, running)
+        granting.says = [Reply(cut=True)]
+        assert refused(headwater) == ("service_failure", "repair_connection", "unauthorized")
+        assert refused(headwater)[1] == "repair_connection"
+        assert granting.refreshes == ["sentinel-refresh-1"]
+
+    @pytest.mark.clause("CLI-877")
+    def test_a_deadline_does_not_break_off_what_was_sent(self, headwater, running, granting, monkeypatch):
+        connected(headwater, running)
+        asked = threading.Event()
+
+        async def hurry():
+            task = asyncio.ensure_future(host(headwater).connecting.credential_for("shop/me"))
+            await asyncio.to_thread(asked.wait, 20)
+            task.cancel()
+            granting.pause.set()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+        granting.pause.clear()
+        granting.asked = asked
+        asyncio.run(hurry())
+        assert use(headwater) == "sentinel-access-2"
+        assert granting.refreshes == ["sentinel-refresh-1"]
+
+    def test_a_reconnect_makes_it_good_again(self, headwater, running, granting):
+        connected(headwater, running)
+        granting.says = [Reply(cut=True)]
+        refused(headwater)
+        granting.first = 300
+        means = Means(None, Shown(), device=True)
+        asyncio.run(host(headwater).connecting.reconnect(SELECTED, None, "1", means=means))
+        assert use(headwater) == "sentinel-access-3"
+
+
+class TestRefused:
+    @pytest.mark.clause("INT-262", "CLI-456", "CLI-872")
+    def test_a_dead_refresh_token_ends_the_connection(self, headwater, running, granting):
+        connected(headwater, running)
+        granting.good = "another"
+        assert refused(headwater) == ("service_failure", "repair_connection", "unauthorized")
+        assert state(headwater) == "reauthorization_required"
+        assert refused(headwater)[1] == "repair_connection"
+        assert len(granting.refreshes) == 1
+
+    @pytest.mark.clause("INT-262")
+    @pytest.mark.parametrize("status", [429, 503])
+    def test_a_failure_that_passes_keeps_a_token_that_is_still_good(self, headwater, running, granting, status):
+        connected(headwater, running)
+        granting.says = [Reply(status, headers={"Retry-After": "7"})]
+        assert use(headwater) == "sentinel-access-1"
+        assert use(headwater) == "sentinel-access-2"
+
+    @pytest.mark.clause("INT-262")
+    def test_behind_its_end_a_failure_that_passes_is_told_and_tried_again(
+        self, headwater, running, granting, monkeypatch
+    ):
+        connected(headwater, running)
+        granting.says = [Reply(503)]
+        later(monkeypatch, seconds=40)
+        assert refused(headwater) == ("unavailable", "retry_explicitly", "")
+        assert use(headwater) == "sentinel-access-2"
+
+    @pytest.mark.clause("CLI-873")
+    def test_a_token_that_may_do_less_is_not_taken(self, headwater, running, granting):
+        connected(headwater, running)
+        granting.says = [{"scope": "other"}]
+        assert refused(headwater)[:2] == ("not_granted", "repair_connection")
+        assert kept(headwater) == 1
+
+    @pytest.mark.clause("INT-266")
+    def test_a_token_of_another_account_is_not_taken(self, headwater, running, granting):
+        granting.issuer = running.url
+        document = declared()
+        document["auth"]["methods"][0]["identity"] = {"source": "id_token", "kind": "person"}
+        connected(headwater, running, document)
+        granting.account = "eve"
+        assert refused(headwater) == ("identity_mismatch", "revoke_connection", "")
+        assert kept(headwater) == 1
+        assert (
+            host(headwater).connecting.describe(SELECTED, None)["connection"]["external_identity"]["subject"] == "ada"
+        )
+
+    @pytest.mark.clause("CLI-466")
+    def test_a_probe_that_finds_another_account_is_refused(self, headwater, running, granting):
+        connected(headwater, running)
+        granting.account = "eve"
+        with pytest.raises(HeadwaterError) as caught:
+            asyncio.run(host(headwater).connecting.revalidate(SELECTED, None, "1"))
+        assert caught.value.code == "identity_mismatch"
+
+    @pytest.mark.clause("INT-260")
+    def test_without_a_refresh_token_an_expired_one_asks_for_a_reconnect(
+        self, headwater, running, granting, monkeypatch
+    ):
+        granted = granting._granted
+        granting._granted = lambda lifetime: Reply(
+            body={name: value for name, value in granted(lifetime).body.items() if name != "refresh_token"}
+        )
+        connected(headwater, running)
+        assert use(headwater) == "sentinel-access-1"
+        later(monkeypatch, seconds=40)
+        assert state(headwater) == "reauthorization_required"
+        assert refused(headwater)[1] == "repair_connection"
+        assert granting.refreshes == []
+
+
+@pytest.mark.clause("CLI-365", "INT-177")
+def test_no_secret_is_anywhere_but_in_custody(headwater, running, granting):
+    connected(headwater, running)
+    use(headwater)
+    assert not headwater.custody_holds("sentinel-")

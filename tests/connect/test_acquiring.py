@@ -401,3 +401,11 @@ def test_fields_that_do_not_fit(world):
     with refused("invalid_input", "select_protected_source", "protected_entry"):
         world.connect("")
     assert world.provider.probes == 0
+
+
+@pytest.mark.clause("INT-472")
+def test_who_owns_acts_and_for_which_team(world):
+    """Three facts are recorded of an attempt; on a machine of one person they are that person."""
+    made = world.connect()
+    found = world.registry.acquisition(world.target.owner, made.acquisition)
+    assert (found.owner, found.acting_user, found.team) == (1000, 1000, 1000)

@@ -210,7 +210,7 @@ def test_an_erasure_that_fails_is_tried_again(world):
 )
 def test_an_acquisition_is_shown_in_three_states(state, reason, generation, late):
     given_reason = reason if state == "failed" else None
-    acquisition = Acquisition("a", 1000, "i", "c", "r", generation, 1_000, state, given_reason)
+    acquisition = Acquisition("a", 1000, 1000, 1000, "i", "c", "r", generation, 1_000, state, given_reason)
     shown = observation_of(acquisition, 1_000 if late else 999)
     assert shown["state"] in ("pending", "completed", "failed")
     assert ("reason" in shown) is (shown["state"] == "failed")

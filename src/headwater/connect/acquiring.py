@@ -71,6 +71,8 @@ class Acquiring:
         acquisition = Acquisition(
             clock.identifier("acquisition"),
             self.target.owner,
+            self.target.owner,
+            self.target.owner,
             self.target.instance_id,
             reference,
             self.target.configuration_revision,

@@ -95,11 +95,14 @@ AcquisitionFailure = Literal["rejected", "exchange_unknown", "expired"]
 class Acquisition:
     """One attempt to get a credential: consumed durably before anything is exchanged, and never a second time.
 
+    Who owns the connection, who acted and for which team are three facts (INT-472); here they are one person.
     `connection` is allocated with it; `generation` is that of the credential it renews, 0 for a new connection.
     """
 
     reference: str
     owner: int
+    acting_user: int
+    team: int
     instance_id: str
     connection: str
     configuration_revision: str

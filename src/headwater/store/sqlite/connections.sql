@@ -1,5 +1,8 @@
 -- Every statement about connections, by name.
 
+-- name: versions_of
+SELECT connection, version FROM credential_versions WHERE owner = ? AND instance_id = ?;
+
 -- name: connections_held
 SELECT * FROM connections WHERE owner = ?1 AND instance_id = ?2 AND lifecycle <> 'revoked' ORDER BY reference;
 
@@ -46,7 +49,8 @@ WHERE owner = ?1 AND instance_id = ?2 AND state IN ('pending', 'completing') AND
 
 -- name: add_acquisition
 INSERT INTO acquisitions VALUES (
-    :reference, :owner, :instance_id, :connection, :configuration_revision, :generation, :expires_at_ms, :state, :reason
+    :reference, :owner, :acting_user, :team, :instance_id, :connection, :configuration_revision, :generation,
+    :expires_at_ms, :state, :reason
 );
 
 -- name: consume_acquisition

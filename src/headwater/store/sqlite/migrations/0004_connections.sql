@@ -24,10 +24,13 @@ CREATE TABLE connections (
 
 CREATE INDEX connections_of_instances ON connections (owner, instance_id, reference);
 
--- Attempts to get a credential. `generation` is that of the credential which one renews, 0 where a connection is new.
+-- Attempts to get a credential, with who owns the connection, who acted, and for which team; on a machine of one person
+-- that is the owner, three times. `generation` is that of the credential which one renews, 0 where a connection is new.
 CREATE TABLE acquisitions (
     reference TEXT PRIMARY KEY,
     owner INTEGER NOT NULL,
+    acting_user INTEGER NOT NULL,
+    team INTEGER NOT NULL,
     instance_id TEXT NOT NULL,
     connection TEXT NOT NULL,
     configuration_revision TEXT NOT NULL,

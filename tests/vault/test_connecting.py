@@ -4,9 +4,16 @@ import json
 
 import pytest
 from connect.conftest import SHOP, Connected, Shop, serving
+from journeys.conftest import Headwater
 from signin.terminal import terminal
 
 TOKEN = "token-of-anna"
+
+
+class Typed(Connected):
+    """One whose every command is a process of its own."""
+
+    run = Headwater.run
 
 
 @pytest.fixture
@@ -20,7 +27,7 @@ def headwater(tmp_path, shop):
     """A Headwater with the instance shop/me, and no custody but the platform's."""
     place = tmp_path / "headwater"
     place.mkdir(mode=0o700)
-    return Connected(place)
+    return Typed(place)
 
 
 def set_up(headwater, shop, *, top="", custody="", sealed=""):

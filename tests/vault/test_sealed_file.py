@@ -143,6 +143,14 @@ def test_an_older_file_in_its_place_is_refused(sealed, place):
     refusal(write(sealed), next_action="check_configuration")
 
 
+def test_a_deleted_version_does_not_come_back_with_an_older_file(sealed, place):
+    version = run(write(sealed))
+    older = place.read_bytes()
+    run(sealed.delete("con_1", version))
+    place.write_bytes(older)
+    refusal(sealed.read("con_1", version), next_action="check_configuration")
+
+
 @pytest.mark.parametrize(
     "kind", ["open to others", "linked", "named twice", "folder", "fifo", "too large", "open folder"]
 )
@@ -217,8 +225,9 @@ def test_a_move_that_is_not_known_to_last_is_unknown(sealed, place, monkeypatch)
 @pytest.mark.clause("CLI-402")
 def test_a_disk_that_lies_is_found_out(sealed, monkeypatch):
     """It says that the file was moved to its place, and it was not."""
-    run(write(sealed))
+    version = run(write(sealed))
     monkeypatch.setattr(os, "rename", lambda *names, **folders: None)
+    refusal(sealed.delete("con_1", version), "outcome_unknown", "retry_status")
     refusal(write(sealed), "outcome_unknown", "retry_status")
     refusal(sealed.probe())
     monkeypatch.undo()

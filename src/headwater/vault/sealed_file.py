@@ -11,8 +11,8 @@ from typing import Literal, TypeVar
 from headwater import clock, limits
 from headwater.connect.ports import CustodyState
 from headwater.errors import HeadwaterError
+from headwater.owned import folder, read_at
 from headwater.secret import Secret
-from headwater.vault.files import folder, read_at
 from headwater.vault.probing import probe
 from headwater.vault.refusals import attempt, fitting, missing, unavailable, unknown
 from headwater.vault.sealing import Contents, Damaged, Kind, Seal, WrongKey
@@ -67,6 +67,8 @@ class SealedFileCustody:
             if not contents[scope]:
                 del contents[scope]
             self._replace(within, contents)
+            if version in self._opened(within).get(scope, {}):
+                raise _unsettled()
             return "deleted"
 
         return await self._alone(erase)

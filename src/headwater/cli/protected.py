@@ -64,7 +64,7 @@ def unavailable(why: str) -> HeadwaterError:
 
 
 def _from_file(path: str) -> bytearray:
-    from headwater.vault.files import read_private
+    from headwater.owned import read_private
 
     try:
         return bytearray(read_private(Path(path), limits.ENTRY_BYTES).reveal())
@@ -92,7 +92,7 @@ def _is_own_pipe() -> bool:
 
 def _is_own_file(status: os.stat_result) -> bool:
     """Whether a regular file at stdin is one that `--credential-file` would take."""
-    from headwater.vault.files import folder
+    from headwater.owned import folder
 
     if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1 or status.st_mode & 0o077:
         return False

@@ -5,16 +5,15 @@ import fcntl
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from headwater import limits
 from headwater.configuration.refusals import unusable
 from headwater.errors import HeadwaterError, refuse
+from headwater.owned import folder, synced
 
-# Linux can walk through a folder that may be entered but not listed.
-_STEP: Final = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _NO_FILES: Final = (errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENXIO)
@@ -26,8 +25,8 @@ def read_owned(path: Path) -> bytes:
     Raise `invalid_configuration`: `config_missing` where there is none, `config_not_private` for any other file
     (CLI-057, CLI-058, CLI-071, CLI-245); without a rule where it is larger than a configuration may be (CLI-070).
     """
-    with _translated(), _folder(path.parent) as folder:
-        content = _read(folder, path.name)
+    with _translated(), _folder(path.parent) as within:
+        content = _read(within, path.name)
     if len(content) > limits.CONFIG_BYTES:
         raise unusable("it is larger than 1 MiB")
     return content
@@ -39,15 +38,15 @@ def create_owned(path: Path, content: bytes) -> None:
     Raise `configuration_exists` where there is something of its name (CLI-100 to CLI-102), `config_not_private` where
     a folder on the way is a link or somebody else's.
     """
-    with _translated(), _folder(path.parent, make=True) as folder:
-        temporary = _written(folder, path.name, content)
+    with _translated(), _folder(path.parent, make=True) as within:
+        temporary = _written(within, path.name, content)
         try:
-            os.link(temporary, path.name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+            os.link(temporary, path.name, src_dir_fd=within, dst_dir_fd=within, follow_symlinks=False)
         except FileExistsError as error:
             raise refuse("configuration_exists", safe="It was left as it is.") from error
         finally:
-            os.unlink(temporary, dir_fd=folder)
-        _sync(folder)
+            os.unlink(temporary, dir_fd=within)
+        synced(within)
 
 
 def replace_owned(path: Path, before: bytes, after: bytes) -> None:
@@ -55,17 +54,17 @@ def replace_owned(path: Path, before: bytes, after: bytes) -> None:
 
     A reader meets the one or the other, whole (CLI-242, CLI-243). Two that replace exclude each other.
     """
-    with _translated(), _folder(path.parent) as folder, _alone(folder):
-        if _read(folder, path.name) != before:
+    with _translated(), _folder(path.parent) as within, _alone(within):
+        if _read(within, path.name) != before:
             raise _changed()
-        mode = os.stat(path.name, dir_fd=folder, follow_symlinks=False).st_mode & 0o700
-        temporary = _written(folder, path.name, after, mode)
+        mode = os.stat(path.name, dir_fd=within, follow_symlinks=False).st_mode & 0o700
+        temporary = _written(within, path.name, after, mode)
         try:
-            os.rename(temporary, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+            os.rename(temporary, path.name, src_dir_fd=within, dst_dir_fd=within)
         except OSError:
-            os.unlink(temporary, dir_fd=folder)
+            os.unlink(temporary, dir_fd=within)
             raise
-        _sync(folder)
+        synced(within)
 
 
 def _changed() -> HeadwaterError:
@@ -93,86 +92,48 @@ def _open_to_others() -> HeadwaterError:
 
 @contextmanager
 def _folder(path: Path, *, make: bool = False) -> Iterator[int]:
-    """Walk to a folder without following a link.
-
-    Each one on the way is the user's or root's, and nobody else writes there; the last is the user's alone.
-    """
+    """Open a folder that its owner alone can enter."""
     if not path.is_absolute():
         raise unusable("its path is not absolute", "config_path_unresolved")
-    descriptor = os.open("/", _STEP)
-    try:
-        for name in path.parts[1:]:
-            inner = _step(descriptor, name, make=make)
-            os.close(descriptor)
-            descriptor = inner
-            _check_ancestor(os.fstat(descriptor))
-        status = os.fstat(descriptor)
-        if status.st_uid != os.geteuid() or status.st_mode & 0o077:
-            raise _open_to_others()
-        yield descriptor
-    finally:
-        os.close(descriptor)
+    with folder(path, make=make) as within:
+        _check(os.fstat(within))
+        yield within
 
 
-def _step(folder: int, name: str, *, make: bool) -> int:
-    try:
-        return os.open(name, _STEP, dir_fd=folder)
-    except FileNotFoundError:
-        if not make:
-            raise
-    with suppress(FileExistsError):
-        os.mkdir(name, 0o700, dir_fd=folder)
-        _sync(folder)
-    return os.open(name, _STEP, dir_fd=folder)
-
-
-def _check_ancestor(status: os.stat_result) -> None:
-    others_write = status.st_mode & 0o022 and not status.st_mode & stat.S_ISVTX
-    if others_write or status.st_uid not in (0, os.geteuid()):
+def _check(status: os.stat_result) -> None:
+    if status.st_uid != os.geteuid() or status.st_mode & 0o077:
         raise _open_to_others()
 
 
-def _read(folder: int, name: str) -> bytes:
+def _read(within: int, name: str) -> bytes:
     """Read a file, at most one byte more than a configuration may have."""
-    descriptor = os.open(name, _READ, dir_fd=folder)
+    descriptor = os.open(name, _READ, dir_fd=within)
     with os.fdopen(descriptor, "rb") as file:
         status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o077:
+        if not stat.S_ISREG(status.st_mode):
             raise _open_to_others()
+        _check(status)
         return file.read(limits.CONFIG_BYTES + 1)
 
 
-def _written(folder: int, name: str, content: bytes, mode: int = 0o600) -> str:
+def _written(within: int, name: str, content: bytes, mode: int = 0o600) -> str:
     """Write a synced file beside another one, and return its name."""
     temporary = f".{name}.{os.urandom(8).hex()}"
-    with os.fdopen(os.open(temporary, _CREATE, 0o600, dir_fd=folder), "wb") as file:
+    with os.fdopen(os.open(temporary, _CREATE, 0o600, dir_fd=within), "wb") as file:
         try:
             file.write(content)
             file.flush()
             os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())
         except OSError:
-            os.unlink(temporary, dir_fd=folder)
+            os.unlink(temporary, dir_fd=within)
             raise
     return temporary
 
 
-def _opened(folder: int) -> int:
-    """Open a folder again, so that it can be synced and locked."""
-    return os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
-
-
-def _sync(folder: int) -> None:
-    descriptor = _opened(folder)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 @contextmanager
-def _alone(folder: int) -> Iterator[None]:
-    descriptor = _opened(folder)
+def _alone(within: int) -> Iterator[None]:
+    descriptor = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=within)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield

@@ -9,8 +9,8 @@ from typing import Final, Literal
 from headwater import limits
 from headwater.connect.ports import Custody
 from headwater.errors import HeadwaterError, refuse
+from headwater.owned import read_private
 from headwater.secret import Secret
-from headwater.vault.files import read_private
 from headwater.vault.refusals import attempt, unavailable
 
 Binding = Literal["secret_service", "macos_keychain", "windows_credential_manager", "mounted_secret"]

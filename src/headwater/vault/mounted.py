@@ -9,8 +9,8 @@ from typing import Literal, NoReturn
 from headwater import limits
 from headwater.connect.ports import CustodyState
 from headwater.errors import HeadwaterError, refuse
+from headwater.owned import folder, read_at
 from headwater.secret import Secret
-from headwater.vault.files import folder, read_at
 from headwater.vault.refusals import attempt, missing, unavailable
 
 _NAME = r"(?!\.\.?(?:/|$))[A-Za-z0-9._-]{1,128}"

@@ -12,7 +12,7 @@ from jeepney import Message, MessageFlag  # type: ignore[import-untyped]
 from jeepney.io.blocking import DBusConnection, prep_socket  # type: ignore[import-untyped]
 
 from headwater import limits
-from headwater.vault.files import folder
+from headwater.owned import folder
 
 _CREDENTIALS = "3i"  # struct ucred of Linux: pid, uid, gid
 

@@ -18,8 +18,8 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from headwater import clock, limits
 from headwater.errors import refuse
+from headwater.owned import folder, read_at
 from headwater.secret import Secret
-from headwater.vault.files import folder, read_at
 
 _KEPT: Final = 2
 _NONCE_BYTES: Final = 12

@@ -1,9 +1,9 @@
-"""Files and folders that are trusted with secrets: reached through no symbolic link, and changed by nobody else."""
+"""Files and folders that are trusted: reached through no symbolic link, and changed by nobody else."""
 
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from errno import EPERM
 from pathlib import Path
 
@@ -15,8 +15,10 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 @contextmanager
-def folder(path: Path, within: int | None = None) -> Iterator[int]:
+def folder(path: Path, within: int | None = None, *, make: bool = False) -> Iterator[int]:
     """Open a folder, absolute or below another open one, and yield its descriptor.
+
+    With `make`, folders that are missing are made for this user alone.
 
     Raise OSError unless every folder on the way is root's or this user's and writable by no other (or sticky, as
     /tmp is), and none is a symbolic link.
@@ -26,6 +28,8 @@ def folder(path: Path, within: int | None = None) -> Iterator[int]:
     descriptor = os.open("/", _FOLDER) if within is None else os.dup(within)
     try:
         for name in path.parts[1:] if within is None else path.parts:
+            if make:
+                _make(name, descriptor)
             inner = os.open(name, _FOLDER, dir_fd=descriptor)
             os.close(descriptor)
             descriptor = inner
@@ -54,6 +58,25 @@ def read_at(within: int, name: str, at_most: int, *, private: bool) -> Secret:
     if len(content) > at_most:
         raise PermissionError(EPERM, "too large")
     return Secret(content)
+
+
+def _make(name: str, within: int) -> None:
+    """Make a folder where nothing has its name: what is there is looked at later."""
+    try:
+        os.stat(name, dir_fd=within, follow_symlinks=False)
+    except FileNotFoundError:
+        with suppress(FileExistsError):
+            os.mkdir(name, 0o700, dir_fd=within)
+            synced(within)
+
+
+def synced(within: int) -> None:
+    """Have what was made, moved or removed in an open folder on the disk."""
+    descriptor = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=within)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _owned(status: os.stat_result) -> None:

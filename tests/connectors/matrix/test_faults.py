@@ -1,6 +1,7 @@
 """What the Matrix connector does when the homeserver says no, says it late, or says nonsense."""
 
 import json
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,15 @@ from typing import Any
 import pytest
 from connectors.matrix.people import CONNECTOR, Account, bodies
 from servers.synapse import User
+
+IMPATIENT = """
+import os, runpy, sys
+sys.argv.pop(0)
+sys.path.insert(0, os.path.dirname(sys.argv[0]))
+import homeserver
+homeserver.PATIENCE_SECONDS = 1.1
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
 
 
 def filled(account: Account, count: int = 3) -> str:
@@ -122,6 +132,13 @@ def test_a_limit_that_asks_for_more_than_a_minute_ends_the_run(account: Account,
     assert len(account.relay.seen) == 1
 
 
+def test_limits_that_never_end_are_waited_for_only_so_long(account: Account) -> None:
+    """Each asks for little; together they are more than a run waits, which is a second here and five minutes else."""
+    account.relay.meddle = limits(10**9, {"retry_after_ms": 0})
+    assert hint(account.collect(program=(sys.executable, "-c", IMPATIENT))) == "retry_by_runtime"
+    assert len(account.relay.seen) == 6
+
+
 def test_a_passing_fault_passes(account: Account) -> None:
     filled(account)
     failed = []
@@ -197,6 +214,28 @@ def test_a_strange_event_costs_nothing_but_itself(account: Account, event: dict[
     account.relay.meddle = lambda target: (200, strange(event)) if "/sync" in target else None
     first = account.succeed(streams=["messages", "reactions", "files"])
     assert len(first.records("messages")) == records
+
+
+def test_no_edit_brings_back_what_was_redacted(account: Account) -> None:
+    """A homeserver that still shows the edit of a message whose content it took."""
+    edit = {"event_id": "$f", "origin_server_ts": 2, "content": {"m.new_content": {"body": "private"}}}
+    unsigned = {"redacted_because": {"sender": "@a:b"}, "m.relations": {"m.replace": edit}}
+    account.relay.meddle = lambda target: (200, strange({"unsigned": unsigned})) if "/sync" in target else None
+    (record,) = account.succeed(streams=["messages"]).records("messages")
+    assert (record["body"], record["edited_at"], record["redacted"]) == (None, None, True)
+
+
+def test_a_new_room_is_walked_to_its_beginning_whatever_the_sync_says_of_limits(account: Account) -> None:
+    """A homeserver may hold that a timeline since the last run is whole: it is not, for who was not there."""
+    state = {**account.succeed().state["messages"], "since": "s0"}
+    page = (200, {"chunk": []})
+    account.relay.meddle = lambda target: (
+        (200, strange({})) if "/sync" in target else page if "/messages" in target else None
+    )
+    account.succeed({"messages": state}, streams=["messages", "reactions", "files"])
+    (target,) = account.relay.paths("/messages")
+    assert "from=t1" in target
+    assert "to=" not in target
 
 
 def test_a_history_that_is_not_shown_is_said_and_passed(account: Account) -> None:

@@ -1,6 +1,8 @@
 """What a second run of the Matrix connector asks for and sends: what is new, edited or redacted, and nothing else."""
 
+import json
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from connectors.matrix.people import Account, bodies, deleted
@@ -156,6 +158,8 @@ def test_a_room_that_is_joined_later_is_read_from_its_beginning(account: Account
     friend.send(room, "Welcome")
     second = account.succeed(first.state)
     assert list(dict.fromkeys(bodies(second))) == ["Old 0", "Old 1", "Old 2", "Welcome"]
+    # Its members are listed for themselves: however many they are, the sync does not bring them.
+    assert quote(json.dumps({"not_rooms": [room]}, separators=(",", ":"))[1:-1]) in account.relay.paths("/sync")[0]
 
 
 def test_a_room_that_is_left_and_joined_again_has_all_of_it(account: Account, friend: User) -> None:
@@ -167,7 +171,10 @@ def test_a_room_that_is_left_and_joined_again_has_all_of_it(account: Account, fr
     second = account.succeed(first.state)
     assert [record["membership"] for record in second.records("rooms")] == ["leave"]
     assert bodies(second) == []
+    account.shorten()
     account.user.join(room)
+    for number in range(15):
+        friend.send(room, f"Back {number}")
     third = account.succeed(second.state)
     assert "While away" in bodies(third)
     assert [record["membership"] for record in third.records("rooms")] == ["join"]

@@ -1,16 +1,11 @@
 """Mail collected as a person does it: from a real Dovecot, through the host, confined; cut off, and gone on with."""
 
 import json
-import os
-import signal
-import sqlite3
-import subprocess
-import time
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from connectors.cutting import killed_in_the_midst
 from connectors.imap.people import CONNECTOR, Person, attached, message
 
 INSTANCE = "imap/me"
@@ -52,29 +47,10 @@ def test_mail_is_collected_twice(headwater: Any, person: Person, answers: list[s
     assert len(headwater.keys("attachments", INSTANCE)) == 1
 
 
-def staged(headwater: Any) -> int:
-    """Return how many cursors of messages wait for the end of a run that is under way."""
-    try:
-        with closing(sqlite3.connect(f"file:{headwater.state}/headwater.db?mode=ro", uri=True)) as database:
-            return int(database.execute("SELECT count(*) FROM staged WHERE stream = 'messages'").fetchone()[0])
-    except sqlite3.Error:
-        return 0
-
-
 def test_kill_9_in_the_midst_loses_nothing(headwater: Any, person: Person, answers: list[str]) -> None:
     """Host and connector die between two saves. The cursor stays where it was, and the next run brings all."""
     person.fill(2_500)
-    words = headwater.words("collect", INSTANCE, *settings(person), *answers)
-    environment = {"HOME": str(headwater.place), "PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
-    with subprocess.Popen(
-        words, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
-    ) as process:
-        until = time.monotonic() + 60
-        while not staged(headwater) and time.monotonic() < until:
-            assert process.poll() is None
-            time.sleep(0.01)
-        os.killpg(process.pid, signal.SIGKILL)
-    assert headwater.left_behind() == []
+    killed_in_the_midst(headwater, "messages", INSTANCE, *settings(person), *answers)
     assert headwater.type("collect", INSTANCE, *answers).status == 0
     rows = headwater.type("streams", "list", INSTANCE).result["streams"]
     assert {row["stream"]: row["records"] for row in rows}["messages"] == 2_500

@@ -7,14 +7,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from headwater.connectors.imap.responses import Fetched, Listed, Piece, Refused, fetched, listed, quoted, status
 from headwater.sdk import Fail, RunContext
-
-if TYPE_CHECKING:
-    from headwater.connectors.imap.responses import Fetched, Listed, Piece, Refused, fetched, listed, quoted, status
-else:
-    from responses import Fetched, Listed, Piece, Refused, fetched, listed, quoted, status
 
 TLS_PORT: Final = 993
 PORT: Final = 143

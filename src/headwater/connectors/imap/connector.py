@@ -6,18 +6,12 @@ from collections import defaultdict
 from contextlib import ExitStack
 from functools import cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from headwater.connectors.imap.account import Account, told
+from headwater.connectors.imap.responses import Listed, Refused, named
+from headwater.connectors.imap.walk import Bounds, Walk
 from headwater.sdk import Connector, Fail, RunContext, StreamRun
-
-if TYPE_CHECKING:
-    from headwater.connectors.imap.account import Account, told
-    from headwater.connectors.imap.responses import Listed, Refused, named
-    from headwater.connectors.imap.walk import Bounds, Walk
-else:
-    from account import Account, told
-    from responses import Listed, Refused, named
-    from walk import Bounds, Walk
 
 _SPECIAL = ("all", "archive", "drafts", "flagged", "important", "junk", "sent", "trash")
 

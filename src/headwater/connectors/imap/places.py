@@ -4,14 +4,10 @@ from array import array
 from collections import defaultdict
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from headwater.connectors.imap.responses import Fetched
-    from headwater.connectors.imap.uids import Uids
-else:
-    from responses import Fetched
-    from uids import Uids
+from headwater.connectors.imap.responses import Fetched
+from headwater.connectors.imap.uids import Uids
 
 
 @dataclass

@@ -1,13 +1,9 @@
 """A message's bytes and what the server says of it, made into records."""
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from headwater.connectors.imap.responses import Fetched
 from headwater.connectors.mail import mailparse
-
-if TYPE_CHECKING:
-    from headwater.connectors.imap.responses import Fetched
-else:
-    from responses import Fetched
 
 HEADERS: Final = 200
 HEADER_CHARACTERS: Final = 2_000

@@ -5,23 +5,15 @@ import json
 from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from headwater.connectors.imap.account import MESSAGE_BYTES, Account, Selected
+from headwater.connectors.imap.places import Generation, Listing, Place
+from headwater.connectors.imap.records import attachment_record, message_record, without_body
+from headwater.connectors.imap.responses import Fetched, Refused
+from headwater.connectors.imap.uids import Uids
 from headwater.connectors.mail import mailparse
 from headwater.sdk import DetailLane, Fail, StreamRun
-
-if TYPE_CHECKING:
-    from headwater.connectors.imap.account import MESSAGE_BYTES, Account, Selected
-    from headwater.connectors.imap.places import Generation, Listing, Place
-    from headwater.connectors.imap.records import attachment_record, message_record, without_body
-    from headwater.connectors.imap.responses import Fetched, Refused
-    from headwater.connectors.imap.uids import Uids
-else:
-    from account import MESSAGE_BYTES, Account, Selected
-    from places import Generation, Listing, Place
-    from records import attachment_record, message_record, without_body
-    from responses import Fetched, Refused
-    from uids import Uids
 
 SAVE_EVERY: Final = 1_000
 # A run's report names each attachment twice, in one line.

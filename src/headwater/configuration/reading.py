@@ -159,21 +159,21 @@ def _consumers(root: Mapping[str, Any], entries: Sequence[Entry]) -> dict[str, C
 
 
 def _default_adapter(root: Mapping[str, Any], entries: Sequence[Entry]) -> str | None:
-    alias = root.get("default_adapter")
-    if alias is None:
-        return None
-    if "default_instance" in root:
+    if "default_adapter" in root and "default_instance" in root:
         raise unusable("default_adapter does not stand beside default_instance")
-    if alias not in {entry.alias for entry in entries}:
-        raise unusable("default_adapter names no instance that is there")
-    return str(alias)
+    return _named(root, "default_adapter", [entry.alias for entry in entries])
 
 
 def _default_instance(root: Mapping[str, Any], entries: Sequence[Entry]) -> str | None:
-    name = root.get("default_instance")
-    if name is not None and name not in {entry.name for entry in entries if not entry.unmigrated}:
-        raise unusable('default_instance names no instance that is there, as "<connector>/<instance>"')
-    return None if name is None else str(name)
+    return _named(root, "default_instance", [entry.name for entry in entries if not entry.unmigrated])
+
+
+def _named(root: Mapping[str, Any], member: str, names: Sequence[str]) -> str | None:
+    """Return the one of some names that a member holds (CLI-168, CLI-169)."""
+    name = root.get(member)
+    if name is not None and name not in names:
+        raise unusable(f"{member} names no instance that is there")
+    return name
 
 
 def _check_protocols(format_: Format, entries: Sequence[Entry]) -> None:

@@ -25,6 +25,15 @@ def configuration_of(settings: Settings, *, needed: bool = True) -> Configuratio
     return configuration.beside((connector, instance) for connector, _, instance in names)
 
 
+def check_enabled(settings: Settings, connector: str) -> None:
+    """Raise `invalid_configuration` where the configuration disables a connector."""
+    from headwater.configuration.refusals import unusable
+    from headwater.configuration.selecting import DISABLED
+
+    if connector in read_if_there(settings.config_path, shipped).disabled:
+        raise unusable(DISABLED)
+
+
 def folder_of(settings: Settings, entry: Entry, collected: Instance | None) -> ConnectorFolder:
     """Return the connector that serves an instance: the folder that it is collected from, or the one of its name."""
     from headwater.catalog.folders import Catalog, folder_at

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from headwater.connecting import Connecting
     from headwater.control import Question
     from headwater.cursors import Cursors, StateAddress
+    from headwater.integrating import Integrating
     from headwater.readiness import Readiness
     from headwater.secret import Secret
     from headwater.store.sqlite.cursors import StreamState
@@ -127,9 +128,14 @@ class Host:
         return instance
 
     def program(self, instance: Instance) -> Program:
-        """Return the program of an instance. Raise `connector_changed` where an added connector is not as it was."""
-        from headwater.collecting import Program
+        """Return the program of an instance.
 
+        Raise `connector_changed` where an added connector is not as it was, `invalid_configuration` for a disabled one.
+        """
+        from headwater.collecting import Program
+        from headwater.configured import check_enabled
+
+        check_enabled(self.settings, instance.connector)
         folder = self._folder_of(instance)
         folder.verify()
         connector, _, name = instance.name.partition("/")
@@ -336,6 +342,13 @@ class Host:
         from headwater.connecting import Connecting
 
         return Connecting(self.settings, self._passphrase)
+
+    @property
+    def integrating(self) -> Integrating:
+        """The common integration service."""
+        from headwater.integrating import Integrating
+
+        return Integrating(self.settings, self.connecting)
 
     # Looking.
 

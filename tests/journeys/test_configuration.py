@@ -364,3 +364,25 @@ def test_a_path_is_settled_before_the_owner_is_asked(headwater):
             assert headwater.run(words, "").status == 2
         with pytest.raises(BlockingIOError):
             listener.accept()
+
+
+@pytest.mark.clause("CLI-231")
+def test_a_disabled_connector_collects_nothing(headwater):
+    """Its instances stay listed, and can be looked at."""
+    headwater.type("instances", "add", "mail/home", "--set", f"path={headwater.place}")
+    write(headwater.place, document("[connectors.mail]\nenabled = false\n"))
+    refused = headwater.type("collect", "mail/home")
+    assert (refused.status, refused.failure["code"]) == (2, "invalid_configuration")
+    assert not (headwater.state / "headwater.db").exists()
+    assert len(headwater.type("instances", "list").result["instances"]) == 1
+    write(headwater.place, document("[connectors.mail]\nenabled = true\n"))
+    assert headwater.type("collect", "mail/home").failure["code"] == "run_failed"  # there is no mail
+
+
+@pytest.mark.parametrize("words", [["connections", "list"], ["connections", "connect"]])
+def test_an_instance_that_pins_a_program_is_not_served(headwater, words):
+    """It is told at admission, and nothing is started."""
+    write(headwater.place, document(entry("forge"), head='default_adapter = "forge"\n'))
+    refused = headwater.type(*words)
+    told = [refused.failure[name] for name in ("code", "stage", "next_action")]
+    assert (refused.status, told) == (1, ["unsupported", "admission", "none"])

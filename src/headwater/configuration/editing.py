@@ -12,6 +12,7 @@ from headwater.configuration.model import Configuration, Entry
 from headwater.configuration.reading import BOM, NEWEST, Shipped, parse
 from headwater.configuration.refusals import unusable
 from headwater.configuration.revisions import is_reachable
+from headwater.configuration.selecting import DISABLED
 from headwater.errors import HeadwaterError, refuse
 from headwater.toml_tables import line_end, with_members
 
@@ -81,7 +82,7 @@ def _lacks_endpoint(known: Configuration, connector: str, instance: str, endpoin
     if known.format != NEWEST:
         raise unusable("only a file of the newest format is written", configuration_format=known.format)
     if connector in known.disabled:
-        raise unusable("the connector of this instance is disabled")
+        raise unusable(DISABLED)
     if entry is None or entry.endpoint is None:
         return True
     if entry.endpoint != endpoint:

@@ -9,6 +9,7 @@ from headwater.configuration.model import CATALOG, Configuration, Entry
 from headwater.configuration.refusals import unusable
 from headwater.errors import refuse
 
+DISABLED: Final = "the connector of this instance is disabled"
 _TARGET: Final = re.compile(r"([A-Za-z0-9_-]{1,128})/([A-Za-z0-9_-]{1,128})")
 
 
@@ -72,7 +73,7 @@ def admitted(entry: Entry) -> Entry:
     if entry.pins is not None:
         raise refuse("unsupported", "Instances that pin a program of their own are listed, and not served here.")
     if not entry.enabled:
-        raise unusable("the connector of this instance is disabled")
+        raise unusable(DISABLED)
     return entry
 
 

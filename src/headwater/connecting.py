@@ -14,6 +14,7 @@ from headwater.connect.admission import admit_endpoint, selected
 from headwater.errors import refuse
 from headwater.settings import Settings
 from headwater.store.sqlite.connections import looked_at, opened
+from headwater.store.sqlite.owner_records import OwnerRecords
 from headwater.targets import Targets
 
 if TYPE_CHECKING:
@@ -23,7 +24,11 @@ if TYPE_CHECKING:
     from headwater.configuration.selecting import Selection
     from headwater.connect.acquiring import Acquired, Acquiring, Entering
     from headwater.connect.entries import Means
+    from headwater.connect.issuing import Issued
     from headwater.connect.model import Target
+    from headwater.connect.ports import Authenticator, Custody
+    from headwater.connect.reading import Material
+    from headwater.connect.refreshing import Refreshing
     from headwater.connect.using import Used
     from headwater.connect.validating import Validating
     from headwater.secret import Secret
@@ -81,8 +86,11 @@ class Connecting:
         """Connect an account to an instance."""
         with opened(self._settings.database_path) as registry:
             configuration, target = self._placed(registry, selection, endpoint)
+            self._admit(target)
             acquiring, entering = self._acquiring(registry, configuration, target, means)
-            return _told(target, await acquiring.connect(profile, entering))
+            done = await acquiring.connect(profile, entering)
+        OwnerRecords(self._settings.database_path, target.owner).connected(target.instance_id)
+        return _told(target, done)
 
     async def reconnect(
         self, selection: Selection, reference: str | None, expected_revision: str, *, means: Means
@@ -112,6 +120,24 @@ class Connecting:
             gone = revoke(registry, target, connection, expected_revision)
         told = {"connection": gone.reference, "revision": gone.revision}
         return {**looking.selectors(target), **told, "local_state": "revoked", "provider_outcome": "not_requested"}
+
+    # For the common service.
+
+    def target(self, selection: Selection) -> Target:
+        """Return the instance that is meant, or raise why there is none."""
+        return self._targets.configured(selection)[1]
+
+    def disconnecting(
+        self, registry: ConnectionRegistry, selection: Selection
+    ) -> tuple[Custody, Authenticator, Material, Target]:
+        """Return what disconnecting an instance needs."""
+        from headwater.connect.reading import Material
+        from headwater.reaching import authenticator_of, custody_of
+
+        configuration, target = self._targets.configured(selection)
+        custody, mounted = custody_of(self._settings, configuration, self._passphrase)
+        material = Material(registry, custody, mounted, target)
+        return custody, authenticator_of(self._settings, target), material, target
 
     # The door.
 
@@ -145,6 +171,15 @@ class Connecting:
             using = Using(self._validating(registry, configuration, target))
             return await using.use(connection, limits.VALIDATION_SECONDS)
 
+    async def access_token(self, selection: Selection, reference: str | None) -> Issued:
+        """Return the access token of a connection that was made by consent, renewed where it is due (CLI-871)."""
+        from headwater.connect.issuing import Issuing
+
+        configuration, target = self._targets.configured(selection)
+        with opened(self._settings.database_path) as registry:
+            connection = selected(registry, target, reference)
+            return await Issuing(self._refreshing(registry, configuration, target), self._turns).issue(connection)
+
     def _was_connected(self, name: str) -> bool:
         found = self._targets.known(name)
         if found is None:
@@ -168,6 +203,13 @@ class Connecting:
             return self._targets.configured(selection)
         return self._targets.placed(selection, endpoint, lambda target: admit_endpoint(registry, target))
 
+    def _admit(self, target: Target) -> None:
+        """Refuse an integration that the operator has not enabled, or that is not in order (INT-106)."""
+        from headwater.reaching import integrations_of
+
+        if target.methods:
+            integrations_of(self._settings).usable(target.connector)
+
     def _acquiring(
         self, registry: ConnectionRegistry, configuration: Configuration, target: Target, means: Means
     ) -> tuple[Acquiring, Entering]:
@@ -180,17 +222,21 @@ class Connecting:
         return Acquiring(registry, custody, authenticator, self._turns, target), entering
 
     def _validating(self, registry: ConnectionRegistry, configuration: Configuration, target: Target) -> Validating:
+        from headwater.connect.validating import Validating
+
+        refreshing = self._refreshing(registry, configuration, target)
+        parts = (registry, refreshing.authenticator, self._turns, target, refreshing.material)
+        return Validating(*parts, refreshing=refreshing)
+
+    def _refreshing(self, registry: ConnectionRegistry, configuration: Configuration, target: Target) -> Refreshing:
         from headwater.connect.reading import Material
         from headwater.connect.refreshing import Refreshing
-        from headwater.connect.validating import Validating
         from headwater.reaching import authenticator_of, custody_of
         from headwater.store.sqlite.signing_in import SignInStore
 
         custody, mounted = custody_of(self._settings, configuration, self._passphrase)
-        authenticator, material = authenticator_of(self._settings, target), Material(registry, custody, mounted, target)
-        exchanges = SignInStore(self._settings.database_path)
-        refreshing = Refreshing(registry, custody, authenticator, exchanges, material, target)
-        return Validating(registry, authenticator, self._turns, target, material, refreshing=refreshing)
+        exchanges, material = SignInStore(self._settings.database_path), Material(registry, custody, mounted, target)
+        return Refreshing(registry, custody, authenticator_of(self._settings, target), exchanges, material, target)
 
     @cached_property
     def _turns(self) -> ConnectionTurns:

@@ -48,11 +48,11 @@ async def reachable(folder: Path, run: Run, inbox: Inbox) -> AsyncIterator[None]
     """Let other processes reach a run while the context is open."""
 
     def standing() -> dict[str, Any]:
-        waiting = inbox.waiting
+        waiting, told = inbox.waiting, {"ok": True, "instance": run.instance}
         if waiting is None:
-            return {"ok": True}
+            return told
         asked = (waiting.question, waiting.seconds_left)
-        return {"ok": True, "question": Question(waiting.question_id, run.run_id, run.instance, *asked)}
+        return {**told, "question": Question(waiting.question_id, run.run_id, run.instance, *asked)}
 
     async def answering(message: Mapping[str, Any]) -> Mapping[str, Any]:
         try:
@@ -91,6 +91,12 @@ def cancel(folder: Path, run_id: str) -> bool:
     """End a live run as cancelled; False where it is not live."""
     path = folder / f"{run_id}.sock"
     return path in _live(folder) and unix.ask(path, {"want": "cancel"}) == {"ok": True}
+
+
+def live_runs(folder: Path, instance: str) -> list[str]:
+    """Return the live runs of an instance."""
+    said = {path.stem: unix.ask(path, {"want": "standing"}) for path in _live(folder)}
+    return [run_id for run_id, one in said.items() if one is not None and one.get("instance") == instance]
 
 
 def _standing(path: Path) -> Question | None:

@@ -230,3 +230,7 @@ OWNER_LOOK_SECONDS: Final = 0.05  # between two looks at whether one answers, or
 OWNER_CLIENTS: Final = 32
 ADAPTERS_STARTING: Final = 4  # at once
 START_LOG_BYTES: Final = 64 * KIB
+
+# Disconnecting.
+DISCONNECT_SECONDS: Final = 10.0  # for the provider to be told
+DISCONNECT_RUN_SECONDS: Final = 30.0  # until a run of the instance has ended

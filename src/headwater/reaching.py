@@ -12,6 +12,7 @@ from headwater.errors import refuse
 from headwater.settings import Settings
 
 if TYPE_CHECKING:
+    from headwater.adapters.registry import Integrations
     from headwater.configuration.model import Configuration
     from headwater.connect.acquiring import Entering
     from headwater.connect.entries import Means, SignIn
@@ -49,6 +50,20 @@ def custody_of(
 
     mounted = MountedCustody(choice.directory)
     return mounted, mounted
+
+
+def integrations_of(settings: Settings) -> Integrations:
+    """Return every integration: bundled, added, and those of folders that instances are collected from."""
+    from headwater.adapters.registry import Integrations, Operator
+    from headwater.catalog.folders import Catalog, ConnectorFolder, folder_at
+    from headwater.catalog.instances import Instances
+
+    instances = Instances(settings.collect_path)
+    folders = {folder.name: folder for folder in Catalog(settings.connectors_dir).all()}
+    for one in instances.all().values():
+        if one.folder is not None and one.connector not in folders:
+            folders[one.connector] = ConnectorFolder(one.connector, folder_at(one.folder).path, "folder")
+    return Integrations(list(folders.values()), Operator(instances.enabled(), instances.providers()))
 
 
 def authenticator_of(settings: Settings, target: Target) -> Authenticator:

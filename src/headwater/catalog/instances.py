@@ -62,6 +62,28 @@ class Instances:
             raise _unusable("`custody` is not a table")
         return table
 
+    def providers(self) -> Mapping[str, Mapping[str, Any]]:
+        """Return what is configured for each provider, by its host name."""
+        return self._tables("providers")
+
+    def enabled(self) -> Mapping[str, bool]:
+        """Return which integrations are enabled or disabled by name; the others are as they declare."""
+        rows = self._tables("integrations")
+        if any(row.keys() != {"enabled"} or not isinstance(row["enabled"], bool) for row in rows.values()):
+            raise _unusable("an integration has a member that it does not know")
+        return {key: row["enabled"] for key, row in rows.items()}
+
+    def enable(self, key: str, *, enabled: bool) -> None:
+        """Enable an integration, or disable it."""
+        with self._editing() as edit:
+            edit(with_members, ("integrations", key), {"enabled": enabled})
+
+    def _tables(self, name: str) -> dict[str, dict[str, Any]]:
+        rows = self._root().get(name, {})
+        if not isinstance(rows, dict) or not all(isinstance(row, dict) for row in rows.values()):
+            raise _unusable(f"`{name}` is not a table of tables")
+        return rows
+
     def _root(self) -> dict[str, Any]:
         text = self._text()
         try:

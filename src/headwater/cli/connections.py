@@ -166,6 +166,19 @@ def revoke(cli: Cli, selection: Selection, reference: str | None, expected_revis
     _say(cli, told, "is not connected any more; the service itself was not told")
 
 
+@connections.command()
+@on_instance
+@pass_cli
+def disconnect(cli: Cli, selection: Selection) -> None:
+    """Disconnect an account: the service is told where it can be, and the credential erased; records are kept.
+
+    Exit status: 0 disconnected, or it was; 1 it could not be.
+    """
+    from headwater.cli.integrations import disconnect
+
+    disconnect(cli, selection)
+
+
 def _run(work: Coroutine[Any, Any, Mapping[str, Any]]) -> Mapping[str, Any]:
     import asyncio
 

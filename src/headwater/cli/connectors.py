@@ -8,6 +8,7 @@ import click
 
 from headwater.cli.adding import add, remove, upgrade
 from headwater.cli.checking import check
+from headwater.cli.integrations import disable, enable, integrations
 from headwater.cli.output import clip, pairs, table, typed
 from headwater.cli.session import Cli, pass_cli
 from headwater.cli.validating import declared, streams_table, validate
@@ -83,5 +84,5 @@ def new(cli: Cli, name: str, into: Path) -> None:
     )
 
 
-for command in (add, check, remove, upgrade, validate):
+for command in (add, check, disable, enable, integrations, remove, upgrade, validate):
     connectors.add_command(command)

@@ -187,10 +187,11 @@ SHAPES: Final[Mapping[str, Shape]] = {
                 "records": int,
                 "updated_at": MAYBE_TEXT,
                 "checkpoint_at": MAYBE_TEXT,
+                "inactive_since_ms": (int, None),
             }
         ]
     },
-    "records list": _page(_RECORD),
+    "records list": _page(_RECORD, **{"inactive_since_ms?": int}),
     "records get": {**_RECORD, "run_id": str},
     "records history": {
         "versions": [{"version": int, "emitted_at": str, "data": object, "run_id": str, "deleted": bool}]
@@ -302,6 +303,27 @@ SHAPES: Final[Mapping[str, Shape]] = {
         "compatibility": MAYBE_TEXT,
         "options": {...: object},
         "required_options": _NAMES,
+    },
+    "connectors integrations": {
+        "integrations": [
+            {
+                **dict.fromkeys(
+                    ("connector", "key", "version", "display_name", "description", "provider", "origin"), str
+                ),
+                "enabled": bool,
+                "capabilities": _NAMES,
+                "methods": [{"key": str, "label": str, "flow": str, "fields": [{...: (str, bool)}]}],
+                "actions": _NAMES,
+                "warnings": _NAMES,
+            }
+        ],
+        "left_out": [{"connector": str, "pointer": str, "message": str}],
+    },
+    "connectors enable": {"connector": str, "key": str, "enabled": bool},
+    "connectors disable": {"connector": str, "key": str, "enabled": bool},
+    "connections disconnect": {
+        **dict.fromkeys(("adapter", "connector", "instance", "connection", "revocation", "credential", "records"), str),
+        "inactive_since_ms": int,
     },
     "connectors new": {"folder": str, "next": _NAMES},
     "connectors add": {**_ADDED, "next": _NAMES},

@@ -27,4 +27,5 @@ def list_(cli: Cli, instance: str | None) -> None:
     """List the streams, with how many records each holds. Exit status: 0."""
     with cli.host.reading() as reader:
         rows = reader.streams(instance)
-    cli.output.result({"streams": rows}, lambda: table(rows, COLUMNS, empty="No stream has been collected yet."))
+    shown = [{**row, "records": f"{row['records']} (inactive)"} if row["inactive_since_ms"] else row for row in rows]
+    cli.output.result({"streams": rows}, lambda: table(shown, COLUMNS, empty="No stream has been collected yet."))

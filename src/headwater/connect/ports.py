@@ -178,6 +178,10 @@ class Registry(Protocol):
         """
         ...
 
+    def versions(self, owner: int, instance_id: str) -> Sequence[tuple[str, str]]:
+        """Return everything that custody may hold for an instance, each with its connection."""
+        ...
+
     def forget(self, connection: str, version: str) -> None:
         """Note that custody has erased a version."""
         ...

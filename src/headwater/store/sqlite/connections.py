@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import apsw
 import msgspec
+from msgspec.structs import asdict
 
 from headwater import limits
 from headwater.connect.model import Acquisition, AcquisitionFailure, Binding, Connection, Evidence, Identity
@@ -116,6 +116,10 @@ class ConnectionRegistry:
             rows = self._rows("retiring_versions", (owner, instance_id))
         return [(row["connection"], row["version"]) for row in rows]
 
+    def versions(self, owner: int, instance_id: str) -> list[tuple[str, str]]:
+        """See `Registry.versions`."""
+        return [(row["connection"], row["version"]) for row in self._rows("versions_of", (owner, instance_id))]
+
     def forget(self, connection: str, version: str) -> None:
         """See `Registry.forget`."""
         with self._writing():
@@ -208,7 +212,7 @@ def _unavailable() -> HeadwaterError:
 
 
 def _row(connection: Connection) -> dict[str, Any]:
-    row = {name: value for name, value in vars(connection).items() if name not in ("binding", "identity", "evidence")}
+    row = {name: value for name, value in asdict(connection).items() if name not in ("binding", "identity", "evidence")}
     return {
         **row,
         "binding": msgspec.json.encode(connection.binding).decode(),

@@ -7,3 +7,15 @@ ON CONFLICT (owner, instance_id) DO UPDATE SET suppressed = excluded.suppressed,
 
 -- name: add_issue
 INSERT INTO access_token_issues (issue, owner, connection, delivery, refreshed, at_ms) VALUES (?, ?, ?, ?, ?, ?)
+
+-- name: add_disconnection
+INSERT INTO disconnections (owner, instance_id, connector, instance, connection, revocation, at_ms)
+VALUES (?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (owner, instance_id) DO UPDATE SET
+    connection = excluded.connection, revocation = excluded.revocation, at_ms = excluded.at_ms
+
+-- name: disconnection_of
+SELECT connection, revocation, at_ms FROM disconnections WHERE owner = ? AND instance_id = ?
+
+-- name: end_disconnection
+DELETE FROM disconnections WHERE owner = ? AND instance_id = ?

@@ -1,12 +1,23 @@
-"""What the owner keeps: which instances were stopped for good, and which access tokens were handed out."""
+"""What the owner keeps: which instances were stopped, which tokens were handed out, who was disconnected."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from headwater import clock
 from headwater.store.sqlite.database import open_database, queries, reading, transaction, translated
 
 Delivery = Literal["metadata_only", "revealed"]
+
+
+Revocation = Literal["done", "failed", "unsupported"]
+
+
+class Disconnection(NamedTuple):
+    """What became of a connection that was disconnected, and when, in milliseconds since 1970."""
+
+    connection: str
+    revocation: Revocation
+    at_ms: int
 
 
 class OwnerRecords:
@@ -32,6 +43,24 @@ class OwnerRecords:
         issue = clock.identifier("issue")
         self._write("add_issue", (issue, self._owner, connection, delivery, int(refreshed), clock.millis()))
         return issue
+
+    def disconnection(self, instance_id: str) -> Disconnection | None:
+        """Return the disconnection that an instance's records are inactive since; None where they are active."""
+        if not self._path.exists():
+            return None
+        with reading(self._path) as connection:
+            where = (self._owner, instance_id)
+            row = connection.execute(queries("owner")["disconnection_of"], where).fetchone()
+        return None if row is None else Disconnection(*row)
+
+    def disconnect(self, instance_id: str, connector: str, instance: str, told: Disconnection) -> None:
+        """Note that an account was disconnected: what was collected of it is inactive from now on."""
+        self._write("add_disconnection", (self._owner, instance_id, connector, instance, *told))
+
+    def connected(self, instance_id: str) -> None:
+        """Note that an account is connected: what the instance has collected is active."""
+        if self._path.exists():
+            self._write("end_disconnection", (self._owner, instance_id))
 
     def _write(self, name: str, values: tuple[object, ...]) -> None:
         connection = open_database(self._path)

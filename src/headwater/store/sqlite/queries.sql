@@ -151,7 +151,9 @@ FROM instances AS i ORDER BY i.connector, i.name;
 
 -- name: list_streams
 SELECT i.connector || '/' || i.name AS instance, s.name AS stream, s.semantics, s.live AS records, s.updated_at,
-    c.committed_at AS checkpoint_at, s.id AS stream_id, s.time_field
+    c.committed_at AS checkpoint_at, s.id AS stream_id, s.time_field,
+    (SELECT max(d.at_ms) FROM disconnections AS d WHERE d.connector = i.connector AND d.instance = i.name)
+        AS inactive_since_ms
 FROM streams AS s
 INNER JOIN instances AS i ON i.id = s.instance
 LEFT JOIN checkpoints AS c ON c.instance = s.instance AND c.stream = s.name AND c.namespace = 'global'

@@ -123,6 +123,8 @@ class Reader:
         known = self._stream(instance, stream)
         rows = list(self._newest(known, asked, limit + 1, _position(cursor)))
         page: Row = {"items": [_record(row, instance, stream) for row in rows[:limit]]}
+        if known["inactive_since_ms"] is not None:
+            page["inactive_since_ms"] = known["inactive_since_ms"]
         if len(rows) > limit:
             last = rows[limit - 1]
             page["next_cursor"] = _token([last["seq"], last["time"]])

@@ -1,0 +1,78 @@
+"""What integrations can do and whether they may be used; an account refreshed, and disconnected."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import click
+
+from headwater.cli.output import table, typed
+from headwater.cli.session import Cli, pass_cli
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+    from headwater.configuration.selecting import Selection
+
+COLUMNS = {"connector": "connector", "display_name": "service", "sign_in": "sign in by", "enabled": "enabled"}
+
+
+@click.command()
+@pass_cli
+def integrations(cli: Cli) -> None:
+    """List the services that accounts can be connected to, and what is wrong with those that cannot be used.
+
+    Exit status: 0, or 2 where one that comes with Headwater is not in order.
+    """
+    told = cli.host.integrating.catalog()
+    cli.output.result(told, lambda: _lines(told))
+
+
+def _lines(told: Mapping[str, Any]) -> Iterator[str]:
+    rows = [
+        {**row, "sign_in": ", ".join(method["key"] for method in row["methods"]), "enabled": _yes(row["enabled"])}
+        for row in told["integrations"]
+    ]
+    yield from table(rows, COLUMNS, empty="No connector signs in to anything.")
+    for row in told["integrations"]:
+        yield from (f"  {row['connector']}: {warning}" for warning in row["warnings"])
+    for fault in told["left_out"]:
+        yield f"  {fault['connector']} is left out: {fault['pointer'] or '/'} {fault['message']}"
+
+
+def _yes(value: bool) -> str:
+    return "yes" if value else "no"
+
+
+@click.command()
+@click.argument("connector")
+@pass_cli
+def enable(cli: Cli, connector: str) -> None:
+    """Let accounts be connected by an integration. Exit status: 0, or 1 where there is none."""
+    told = cli.host.integrating.enable(connector, enabled=True)
+    next_ = f"  Next: {typed('headwater')} connections connect {connector}/NAME"
+    cli.output.result(told, lambda: [f"Accounts can be connected by {connector}.", next_])
+
+
+@click.command()
+@click.argument("connector")
+@pass_cli
+def disable(cli: Cli, connector: str) -> None:
+    """Let no further account be connected by an integration. Exit status: 0, or 1 where there is none."""
+    told = cli.host.integrating.enable(connector, enabled=False)
+    cli.output.result(told, lambda: [f"No further account can be connected by {connector}."])
+
+
+def disconnect(cli: Cli, selection: Selection) -> None:
+    """Print what became of an account that is disconnected."""
+    told = asyncio.run(cli.host.integrating.disconnect(selection))
+    said = {
+        "done": "The service has revoked it.",
+        "failed": "The service could not be told: revoke it there too.",
+        "unsupported": "The service was not told: it knows no such request.",
+    }
+    lines = [f"{told['connector']}/{told['instance']} is disconnected, and its credential erased."]
+    lines += [said[told["revocation"]], "What was collected is kept."]
+    cli.output.result(told, lambda: lines)

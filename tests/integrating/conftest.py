@@ -1,0 +1,3 @@
+"""A provider for the tests of the service."""
+
+from adapters.conftest import acme  # noqa: F401

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headwater.configuration.reading import read, read_if_there
+from headwater.configuration.reading import beside, read, read_if_there
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -22,7 +22,7 @@ def configuration_of(settings: Settings, *, needed: bool = True) -> Configuratio
 
     configuration = (read if needed else read_if_there)(settings.config_path, shipped)
     names = [name.partition("/") for name in Instances(settings.collect_path).all()]
-    return configuration.beside((connector, instance) for connector, _, instance in names)
+    return beside(configuration, ((connector, instance) for connector, _, instance in names))
 
 
 def check_enabled(settings: Settings, connector: str) -> None:

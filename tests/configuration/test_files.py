@@ -1,7 +1,10 @@
 """A file that is its owner's alone: what is read as one, how it is made, and how it is replaced."""
 
 import os
+import signal
 import socket
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -257,3 +260,50 @@ def test_a_file_of_others_is_not_replaced(place):
     path = write(place, "before", 0o644)
     assert refused(replace_owned, path, b"before", b"after").data == {"configuration_rule": "config_not_private"}
     assert path.read_bytes() == b"before"
+
+
+@pytest.mark.clause("CLI-101", "CLI-242")
+@pytest.mark.parametrize("is_new", [True, False])
+def test_what_is_written_is_on_the_disk_before_it_has_its_name_and_before_it_is_told(place, monkeypatch, is_new):
+    """First the bytes, then the name, then the folder that holds the name."""
+    path = place / "config.toml"
+    if not is_new:
+        write(place, "before")
+    done: list[str] = []
+    real = {name: getattr(os, name) for name in ("fsync", "link", "rename")}
+
+    def noted(name):
+        def call(*arguments, **more):
+            done.append("folder" if name == "fsync" and Path(f"/dev/fd/{arguments[0]}").is_dir() else name)
+            return real[name](*arguments, **more)
+
+        return call
+
+    for name in real:
+        monkeypatch.setattr(os, name, noted(name))
+    if is_new:
+        create_owned(path, b"after")
+    else:
+        replace_owned(path, b"before", b"after")
+    assert done == ["fsync", "link" if is_new else "rename", "folder"]
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from headwater.configuration.files import replace_owned
+setattr(os, sys.argv[2], lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL))
+replace_owned(Path(sys.argv[1]), b"before", b"after" * 100_000)
+"""
+
+
+@pytest.mark.clause("CLI-242")
+@pytest.mark.parametrize("step", ["fchmod", "fsync", "rename"])
+def test_whoever_is_killed_on_the_way_leaves_the_old_file_whole(place, step):
+    """At each step between the reading and the name; the next one writes as if nothing had been."""
+    path = write(place, "before")
+    assert subprocess.run([sys.executable, "-c", KILLED, path, step]).returncode == -signal.SIGKILL
+    assert path.read_bytes() == b"before"
+    assert all(item.stat().st_mode & 0o077 == 0 for item in place.iterdir())
+    replace_owned(path, b"before", b"after")
+    assert path.read_bytes() == b"after"

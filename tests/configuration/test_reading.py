@@ -7,7 +7,7 @@ from configuration.documents import DIGEST, UID, document, entry, write
 
 from headwater.codes import CODES
 from headwater.configuration.model import Consumer, Custody, Executable, Permissions
-from headwater.configuration.reading import parse, read
+from headwater.configuration.reading import beside, parse, read
 from headwater.errors import HeadwaterError
 
 SECRET = "xoxb-SENTINEL"
@@ -380,3 +380,18 @@ def test_the_members_of_a_contradiction_are_told_of_no_other_code():
     members = {code: set(row.members.split()) for code, row in CODES.items()}
     for name in ("configuration_format", "instance_id"):
         assert [code for code, told in members.items() if name in told] == ["invalid_configuration"]
+
+
+@pytest.mark.clause("CLI-165", "CLI-182")
+def test_what_is_only_collected_stands_beside_what_is_configured():
+    """Under its own names; where it would have the id of another, whose account would it be?"""
+    configuration = parse(document(SUPPORT).encode())
+    both = beside(configuration, [("zendesk", "support"), ("mail", "home")])
+    assert [row.name for row in both.entries] == ["zendesk/support", "mail/home"]
+    assert both.entries[0] == configuration.entries[0]
+    assert (both.entries[1].alias, both.entries[1].instance_id) == ("mail.home", "mail.home")
+    taken = parse(document('[connectors.a.instances.b]\ninstance_id = "mail.home"\n').encode())
+    for known, collected in ((taken, [("mail", "home")]), (configuration, [("a.b", "c"), ("a", "b.c")])):
+        with pytest.raises(HeadwaterError) as caught:
+            beside(known, collected)
+        assert caught.value.code == "invalid_configuration"

@@ -1,7 +1,5 @@
 """Which instance is meant: by a pair, by an alias, or by default; and what its revisions follow from."""
 
-from dataclasses import replace as of_method
-
 import pytest
 from configuration.documents import DIGEST, document, entry
 from msgspec.structs import replace
@@ -163,10 +161,8 @@ def test_a_revision_moves_with_what_it_digests_and_with_nothing_else():
         "version": derived(ONE, replace(ZENDESK, version="1.0.1")),
         "endpoint": derived(replace(ONE, endpoint="https://b.example"), ZENDESK),
         "permissions": derived(replace(ONE, permissions=Permissions(("token",))), ZENDESK),
-        "method": derived(ONE, replace(ZENDESK, methods={"token": of_method(TOKEN, header="X-Key")})),
-        "label": derived(
-            ONE, replace(ZENDESK, methods={"token": of_method(TOKEN, label="Key", evidence_lifetime_ms=1)})
-        ),
+        "method": derived(ONE, replace(ZENDESK, methods={"token": replace(TOKEN, header="X-Key")})),
+        "label": derived(ONE, replace(ZENDESK, methods={"token": replace(TOKEN, label="Key", evidence_lifetime_ms=1)})),
         "words": derived(replace(ONE, description="mine", alias="a", instance_id="i"), ZENDESK),
     }
     configured = {name for name, row in moved.items() if row.configuration_revision != one.configuration_revision}

@@ -386,3 +386,35 @@ def test_an_instance_that_pins_a_program_is_not_served(headwater, words):
     refused = headwater.type(*words)
     told = [refused.failure[name] for name in ("code", "stage", "next_action")]
     assert (refused.status, told) == (1, ["unsupported", "admission", "none"])
+
+
+@pytest.mark.clause("CLI-226", "CLI-227", "CLI-235", "CLI-237", "CLI-238")
+@pytest.mark.parametrize(
+    ("words", "url", "field"),
+    [
+        (["matrix/me", "--adapter", "old"], "https://b.example", "target"),
+        (["matrix/me", "--connector", "matrix", "--instance", "me"], "https://b.example", "target"),
+        (["matrix/me", "--instance", "me"], "https://b.example", "target"),
+        (["matrix"], "https://b.example", "target"),
+        (["a/b/c"], "https://b.example", "target"),
+        (["/me"], "https://b.example", "target"),
+        (["a.b/c"], "https://b.example", "target"),
+        (["--adapter", "old"], "https://b.example", "endpoint"),
+        ([], "https://b.example", "endpoint"),
+        (["fixture-forge/forge"], "https://b.example", "endpoint"),
+        (["matrix/me"], "http://a.example", "endpoint"),
+        (["matrix/me"], "https://u:p@a.example", "endpoint"),
+        (["matrix/me"], "", "endpoint"),
+        (["matrix/me"], f"https://{'a' * 2041}", "endpoint"),
+    ],
+)
+def test_an_endpoint_that_goes_nowhere_is_not_written(headwater, words, url, field):
+    """What was typed does not fit: it is named by its field, nothing is written, and the address is not repeated."""
+    body = SUPPORT.replace('endpoint = "https://a.example"\n', "") + entry("forge")
+    write(headwater.place, document(body, head='default_instance = "matrix/support"\n'))
+    before = state_of(headwater.place)
+    refused = headwater.type("connections", "connect", *words, "--endpoint", url, "--credential-file", "/nonexistent")
+    told = [refused.failure[name] for name in ("code", "stage", "next_action", "field")]
+    assert (refused.status, told) == (2, ["invalid_input", "arguments", "none", field])
+    assert "://" not in refused.stderr
+    assert {name: content for name, content in state_of(headwater.place).items() if "/state/" not in name} == before

@@ -1,11 +1,10 @@
 """What the configuration says, as frozen values: who owns it, its instances, and where credentials are kept."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 Format = Literal[
     "connectors-local/1", "connectors-local/2", "connectors-local/3", "connectors-local/4", "connectors-local/5"
@@ -118,12 +117,6 @@ class Configuration(Struct, frozen=True):
     def by_alias(self, alias: str) -> Entry | None:
         """Return the entry of this alias, None where there is none."""
         return next((entry for entry in self.entries if entry.alias == alias), None)
-
-    def beside(self, collected: Iterable[tuple[str, str]]) -> "Configuration":
-        """Return the configuration with the instances that only `collect.toml` has (decision 25)."""
-        known = {(entry.connector, entry.instance) for entry in self.entries}
-        more = [unpinned(*pair) for pair in collected if pair not in known]
-        return replace(self, entries=(*self.entries, *more)) if more else self
 
 
 def unpinned(connector: str, instance: str) -> Entry:

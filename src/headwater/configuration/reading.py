@@ -11,15 +11,17 @@ Five formats are read; what each allows is in `docs/reference/configuration.md`.
 import os
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, get_args
 
+from msgspec.structs import replace
+
 from headwater import limits
 from headwater.configuration import checks, rows
 from headwater.configuration.files import read_owned
-from headwater.configuration.model import Configuration, Consumer, Entry, Executable, Format
+from headwater.configuration.model import Configuration, Consumer, Entry, Executable, Format, unpinned
 from headwater.configuration.refusals import unusable
 
 NEWEST: Final = "connectors-local/5"
@@ -69,6 +71,18 @@ def parse(content: bytes, shipped: Shipped = frozenset) -> Configuration:
     checks.table(root.get("approval_clock", {}), "approval_clock")
     _check_protocols(format_, entries)
     return found
+
+
+def beside(configuration: Configuration, collected: Iterable[tuple[str, str]]) -> Configuration:
+    """Return a configuration with the instances that only `collect.toml` has, each a connector and a name.
+
+    Raise `invalid_configuration` where one would share its id with another: the one's account is not the other's.
+    """
+    known = {(entry.connector, entry.instance) for entry in configuration.instances}
+    entries = (*configuration.entries, *(unpinned(*pair) for pair in collected if pair not in known))
+    _check_unique([entry.alias for entry in entries], "alias")
+    _check_unique([entry.instance_id for entry in entries], "instance_id")
+    return replace(configuration, entries=entries)
 
 
 def text_of(content: bytes) -> str:

@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
 
 import pytest
 from connect.conftest import refused
 from connect.world import TOKEN, World
+from msgspec.structs import replace
 
 from headwater.connect.admission import selected
 from headwater.connect.envelope import Credential, Envelope

@@ -1,10 +1,9 @@
 """What a change of the configuration does to a connection: the whole table, and what each command answers to it."""
 
-from dataclasses import replace
-
 import pytest
 from connect.conftest import refused
 from connect.world import TOKEN
+from msgspec.structs import replace
 
 from headwater.connect.changes import binding_of, standing_of
 from headwater.connect.looking import description_of

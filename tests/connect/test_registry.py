@@ -1,7 +1,6 @@
 """Connections in the database: who writes first, what is not known, what is erased and when, and pages."""
 
 import asyncio
-from dataclasses import replace
 
 import apsw
 import pytest
@@ -9,6 +8,7 @@ from connect.conftest import refused
 from connect.world import World
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from headwater import limits
 from headwater.connect.looking import observation_of, page_of

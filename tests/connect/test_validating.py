@@ -1,11 +1,11 @@
 """Asking the provider again: explicitly with retries, or once before a read."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 from connect.conftest import refused
 from connect.world import TOKEN
+from msgspec.structs import replace
 
 from headwater.connect.retries import pause_after
 from headwater.connect.using import need_of

@@ -3,9 +3,11 @@
 import asyncio
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from headwater.connect.acquiring import Acquired, Acquiring
 from headwater.connect.entries import Ask, Entered

@@ -7,6 +7,7 @@ from urllib.parse import parse_qsl, urlsplit
 from urllib.request import ProxyHandler, build_opener
 
 import pytest
+from msgspec import structs
 from servers.oidc import Browser, OpenIdProvider
 
 from headwater import clock
@@ -35,7 +36,7 @@ def method(provider: OpenIdProvider, client: str = "public-300", **members) -> M
     )
     identity = Identity("id_token", "person", "/me")
     return Method(
-        "oauth", "Sign in", "oauth", scheme="oauth2_grant", identity=identity, oauth=replace(oauth, **members)
+        "oauth", "Sign in", "oauth", scheme="oauth2_grant", identity=identity, oauth=structs.replace(oauth, **members)
     )
 
 

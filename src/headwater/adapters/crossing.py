@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+import msgspec
+
 from headwater import clock
 from headwater.connect.envelope import Account, Credential, Envelope, opened, sealed
 from headwater.connect.failures import AuthFailure
@@ -40,7 +42,7 @@ def to_credential(told: str) -> Credential:
 def of_challenge(challenge: Challenge) -> Told:
     """Write what a person has to do."""
     moment = challenge.expires_at
-    return {**asdict(challenge), "expires_at": None if moment is None else clock.text(moment)}
+    return {**msgspec.to_builtins(challenge), "expires_at": None if moment is None else clock.text(moment)}
 
 
 def to_challenge(told: Mapping[str, Any]) -> Challenge:

@@ -13,12 +13,12 @@ import msgspec
 import headwater.connectors
 from headwater import limits
 from headwater.errors import HeadwaterError, refuse
-from headwater.manifest.declaration import Declaration
 from headwater.manifest.faults import Fault, refusal
 from headwater.manifest.package import Package, read_package
 
 if TYPE_CHECKING:
     from headwater.catalog.pins import Pin
+    from headwater.manifest.declaration import Declaration
     from headwater.manifest.integration import Integration
 
 BUNDLED = Path(headwater.connectors.__file__).parent
@@ -74,7 +74,7 @@ class ConnectorFolder:
         return _read(self.path / "manifest.json")
 
     @cached_property
-    def declaration(self) -> Declaration:
+    def declaration(self) -> "Declaration":
         """What the connector declares."""
         from headwater.manifest.reading import read
 

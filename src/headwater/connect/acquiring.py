@@ -6,7 +6,9 @@ consumed, exchanged, the account asked for, put in custody, published (CLI-380).
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from headwater import clock, limits
 from headwater.connect import admission

@@ -1,15 +1,19 @@
 """Which connection is meant, and whether it, or a new one, is admitted: decided before anything is asked or sent."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from headwater import limits
 from headwater.codes import NextAction
 from headwater.connect.changes import USABLE, Standing, standing_of, step_of
 from headwater.connect.model import Acquisition, Connection, Target
-from headwater.connect.ports import Registry
 from headwater.errors import HeadwaterError, refuse
-from headwater.manifest.auth import Method
+
+if TYPE_CHECKING:
+    from headwater.connect.ports import Registry
+    from headwater.manifest.auth import Method
 
 READ_WITH: Final = "connections describe"
 _WORDS: Final[dict[NextAction, str]] = {

@@ -1,8 +1,9 @@
 """A connection, and the way one comes about: frozen values. Times are milliseconds since 1970 in UTC."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final, Literal
+
+from msgspec import Struct, field
 
 from headwater.manifest.auth import Method
 
@@ -21,8 +22,7 @@ ALL_OK: Final[Mapping[Check, Found]] = {
 }
 
 
-@dataclass(frozen=True)
-class Identity:
+class Identity(Struct, frozen=True):
     """Whose account it is. `kind` and `subject` are what a renewal has to meet again; `display` may change."""
 
     kind: str
@@ -34,8 +34,7 @@ class Identity:
         return (self.kind, self.subject) == (other.kind, other.subject)
 
 
-@dataclass(frozen=True)
-class Binding:
+class Binding(Struct, frozen=True):
     """What a credential was admitted under: where it goes, how it authenticates, and by what configuration.
 
     `authority` is the provider, `authentication` digests the method without its evidence lifetime, `declaration` with
@@ -51,8 +50,7 @@ class Binding:
     executable: str | None = None
 
 
-@dataclass(frozen=True)
-class Evidence:
+class Evidence(Struct, frozen=True):
     """What the last check of a credential showed, and until when that counts."""
 
     collected_at_ms: int
@@ -62,8 +60,7 @@ class Evidence:
     checks: Mapping[Check, Found] = field(default_factory=lambda: ALL_OK)
 
 
-@dataclass(frozen=True)
-class Connection:
+class Connection(Struct, frozen=True):
     """An account that is connected to an instance.
 
     `revision` is what people see of its changes; `fence` moves with every write, `generation` with every credential.
@@ -91,8 +88,7 @@ AcquisitionState = Literal["pending", "completing", "completed", "failed"]
 AcquisitionFailure = Literal["rejected", "exchange_unknown", "expired"]
 
 
-@dataclass(frozen=True)
-class Acquisition:
+class Acquisition(Struct, frozen=True):
     """One attempt to get a credential: consumed durably before anything is exchanged, and never a second time.
 
     Who owns the connection, who acted and for which team are three facts (INT-472); here they are one person.
@@ -121,8 +117,7 @@ class Acquisition:
         return self.generation > 0
 
 
-@dataclass(frozen=True)
-class Target:
+class Target(Struct, frozen=True):
     """The instance that a command addresses, as it is configured now, with the methods it may be signed in by.
 
     `endpoint` is where a credential goes, `trust` which certificates are believed there. `lacks_endpoint` says that one

@@ -1,8 +1,10 @@
 """The credential of a connection as custody holds it: the exact version, and never another one (CLI-384)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec.structs import replace
 
 from headwater import clock
 from headwater.connect.envelope import Credential, Envelope, opened

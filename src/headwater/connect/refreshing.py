@@ -7,11 +7,13 @@ not repeated where the provider may have used up what was sent with it.
 
 import asyncio
 from collections.abc import Coroutine
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
+from msgspec.structs import replace
+
 from headwater import clock
-from headwater.connect.envelope import Envelope, sealed
+from headwater.connect.envelope import Credential, Envelope, sealed
 from headwater.connect.failures import AuthFailure
 from headwater.connect.lifetime import can_refresh, has_expired, is_due, is_repeatable
 from headwater.connect.model import Acquisition, Check, Connection, Found, Target
@@ -98,7 +100,7 @@ class Refreshing:
         self.exchanges.put(connection.reference, connection.generation, Exchange("sent"))
         envelope = await self.authenticator.refresh(method, held.credential)
         self._check(connection, method, envelope)
-        credential = replace(held.credential, envelope=envelope)
+        credential = Credential(envelope, held.credential.fields)
         version = await self.custody.write_new(connection.reference, sealed(credential))
         self.exchanges.put(connection.reference, connection.generation, Exchange("stored", version))
         self.registry.note_candidate(_renewal(connection), version, clock.millis())

@@ -1,7 +1,8 @@
 """Revoking: local, final, and committed before it is told. The provider is not asked (CLI-330 to 335)."""
 
 from collections.abc import Collection
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from headwater import clock
 from headwater.connect.admission import expect_revision, no_such, selected

@@ -1,7 +1,9 @@
 """The door: the credential of an instance, for something that is read with it (CLI-450 to 460)."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
+
+from msgspec.structs import replace
 
 from headwater import clock
 from headwater.connect.admission import admit_use

@@ -5,8 +5,10 @@ One at a time at an instance, from the probe to what is published of it (CLI-451
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
+
+from msgspec.structs import replace
 
 from headwater import clock, limits
 from headwater.connect.admission import admit_change, admit_use, selected

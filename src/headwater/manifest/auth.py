@@ -4,8 +4,9 @@ A method is spec/004's auth method and, on the command line, spec/002's profile:
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct, to_builtins
 
 Flow = Literal["token", "password", "verification_code", "oauth"]
 FieldType = Literal["text", "email", "tel", "url", "password", "token"]
@@ -15,8 +16,7 @@ EVIDENCE_LIFETIME_MS = 60_000
 """How long a probe counts where a method does not say (facts-cli 1.1)."""
 
 
-@dataclass(frozen=True)
-class Field:
+class Field(Struct, frozen=True):
     """One thing a person enters. `message` is the sentence for a value that does not fit; it holds no value."""
 
     name: str
@@ -33,8 +33,7 @@ class Field:
         return self.type in ("password", "token")
 
 
-@dataclass(frozen=True)
-class Identity:
+class Identity(Struct, frozen=True):
     """How the account of a credential is found.
 
     `api`: GET `path` at the endpoint, the subject at the JSON pointer `subject`. `id_token`: the `sub` of a checked
@@ -48,8 +47,7 @@ class Identity:
     display: str = ""
 
 
-@dataclass(frozen=True)
-class OAuth:
+class OAuth(Struct, frozen=True):
     """An OAuth 2 client. Without `client_id` the host's Provider record has it; `confidential` needs a secret.
 
     `issuer` is who signs ID tokens; without it, whoever has the origin of the token endpoint.
@@ -66,8 +64,7 @@ class OAuth:
     issuer: str | None = None
 
 
-@dataclass(frozen=True)
-class Method:
+class Method(Struct, frozen=True):
     """One way to sign in. With the scheme `hooks` the integration's code does it, else the host by declaration."""
 
     key: str
@@ -84,9 +81,7 @@ class Method:
     @property
     def authentication(self) -> Mapping[str, Any]:
         """The declaration apart from its labels and its evidence lifetime: a change of it is another identity."""
-        from dataclasses import asdict
-
-        whole = asdict(self)
+        whole: dict[str, Any] = to_builtins(self)
         for name in ("label", "evidence_lifetime_ms"):
             del whole[name]
         whole["fields"] = [{"name": field.name, "type": field.type} for field in self.fields]

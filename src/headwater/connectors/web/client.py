@@ -19,8 +19,8 @@ from urllib.parse import urljoin, urlsplit
 from headwater.sdk import Fail
 
 MIB: Final = 1024 * 1024
-# One read; one exchange, from the first byte of the request to the last of the answer; what an answer may hold.
-READ_SECONDS: Final = 30.0
+# A connection; one exchange, from the first byte of the request to the last of the answer; what an answer may hold.
+CONNECT_SECONDS: Final = 30.0
 EXCHANGE_SECONDS: Final = 180.0
 BODY_BYTES: Final = 64 * MIB
 # The wait before each further try, and the longest that a provider may ask for within a run.
@@ -79,7 +79,7 @@ def _moment(text: str) -> datetime:
 
 def passing_wait(answer: Answer) -> float | None:
     """Return how long to wait before the same is asked again, None where that would change nothing."""
-    return (retry_after(answer) or 0.0) if answer.is_passing else None
+    return (retry_after(answer) or 0.0) if answer.is_passing and answer.fault not in _LASTING else None
 
 
 def origin_of(url: str) -> str:
@@ -189,6 +189,7 @@ def _exchange(link: http.client.HTTPConnection, request: _Request) -> Answer:
     timer.daemon = True
     timer.start()
     try:
+        _connect(link)
         link.request(request.method, request.target, request.body or None, request.headers)
         response = link.getresponse()
         content = _content(response)
@@ -202,9 +203,18 @@ def _exchange(link: http.client.HTTPConnection, request: _Request) -> Answer:
     return Answer(response.status, request.url, response.headers, content)
 
 
+def _connect(link: http.client.HTTPConnection) -> None:
+    """Connect, if it is not; then only the time of the whole exchange counts: a server may think long."""
+    if getattr(link, "sock", None) is None:
+        link.connect()
+        link.sock.settimeout(EXCHANGE_SECONDS)
+
+
 _CUT: Final = "the connection broke off"
 _SLOW: Final = "it took too long"
 _LARGE: Final = "its answer is too large"
+_UNTRUSTED: Final = "its certificate cannot be trusted"
+_LASTING: Final = frozenset({_SLOW, _LARGE, _UNTRUSTED})
 
 
 class _TooLargeError(Exception):
@@ -218,7 +228,7 @@ def _fault(error: Exception, late: threading.Event) -> str:
     if isinstance(error, _TooLargeError):
         return _LARGE
     if isinstance(error, ssl.SSLCertVerificationError):
-        return "its certificate cannot be trusted"
+        return _UNTRUSTED
     return _CUT if isinstance(error, ConnectionError | http.client.HTTPException) else "it cannot be reached"
 
 
@@ -226,8 +236,8 @@ def _opened(origin: str) -> http.client.HTTPConnection:
     parts = urlsplit(origin)
     host, port = parts.hostname or "", parts.port
     if parts.scheme == "https":
-        return http.client.HTTPSConnection(host, port, timeout=READ_SECONDS, context=ssl.create_default_context())
-    return http.client.HTTPConnection(host, port, timeout=READ_SECONDS)
+        return http.client.HTTPSConnection(host, port, timeout=CONNECT_SECONDS, context=ssl.create_default_context())
+    return http.client.HTTPConnection(host, port, timeout=CONNECT_SECONDS)
 
 
 def _content(response: http.client.HTTPResponse) -> bytes:

@@ -9,6 +9,7 @@ from headwater import limits
 from headwater.adapters.authenticating import Acting, Hooked
 from headwater.adapters.crossing import of_failure, of_step, to_challenge, to_credential, to_secrets
 from headwater.adapters.hosting import Adapter
+from headwater.catalog.instances import Instances
 from headwater.configuration.selecting import Selection
 from headwater.connect.failures import AuthFailure
 from headwater.errors import refuse
@@ -60,7 +61,9 @@ class Answers:
     def _hooked(self, one: Served, adapter: Adapter) -> Hooked:
         assert one.integration is not None
         person = str(os.geteuid())  # one person, who is owner, acting user and team alike (INT-472)
-        acting = Acting(person, person, person, one.integration.provider, one.endpoint)
+        provider = one.integration.provider
+        settings = Instances(self._host.settings.collect_path).providers().get(provider, {})
+        acting = Acting(person, person, person, provider, one.endpoint, settings)
         hosts = frozenset(one.integration.hosts) or None
         return Hooked(lambda: nullcontext(adapter), Client(Reach(hosts, private=bool(one.endpoint))), acting, _counted)
 

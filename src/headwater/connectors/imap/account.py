@@ -2,22 +2,16 @@
 
 import imaplib
 import re
-import ssl
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Final
 
 from headwater.connectors.imap.responses import Fetched, Listed, Piece, Refused, fetched, listed, quoted, status
-from headwater.sdk import Fail, RunContext
+from headwater.connectors.imap.server import MESSAGE_BYTES, Server, told
+from headwater.sdk import RunContext
 
-TLS_PORT: Final = 993
-PORT: Final = 143
-TIMEOUT_SECONDS: Final = 60.0
-MESSAGE_BYTES: Final = 64 * 1024 * 1024
-# A server that says a message is smaller than it is gets this much more, and then the connection ends.
-LITERAL_BYTES: Final = 2 * MESSAGE_BYTES
 BATCH_BYTES: Final = 4 * 1024 * 1024
 BATCH_MESSAGES: Final = 200
 WINDOW: Final = 1_000
@@ -33,19 +27,6 @@ _QUESTION: Final = {
 _STATUS = "(MESSAGES UNSEEN UIDNEXT UIDVALIDITY)"
 
 
-class _Bounded(imaplib.IMAP4):
-    """Takes no literal that is longer than any that was asked for."""
-
-    def read(self, size: int) -> bytes:
-        if size > LITERAL_BYTES:
-            raise self.abort("literal too long")
-        return super().read(size)
-
-
-class _BoundedTls(_Bounded, imaplib.IMAP4_SSL):
-    """The same over TLS."""
-
-
 @dataclass(frozen=True)
 class Selected:
     """A mailbox as it was when it was opened. `modseq` is None where the server keeps none (RFC 7162)."""
@@ -56,65 +37,24 @@ class Selected:
     modseq: int | None
 
 
-@contextmanager
-def told() -> Iterator[None]:
-    """End the run in plain words where the connection fails. What the server said is not repeated."""
-    try:
-        yield
-    except ssl.SSLCertVerificationError as error:
-        why = error.verify_message or "it cannot be verified"
-        message = f"The server's certificate is not trusted: {why}."
-        raise Fail(message, retryable=False, hint="manual_action_required") from None
-    except (imaplib.IMAP4.abort, OSError) as error:
-        why = f" ({error.strerror})" if isinstance(error, OSError) and error.strerror else ""
-        raise Fail(f"The server cannot be reached, or hung up{why}.", hint="retry_by_runtime") from None
-    except (imaplib.IMAP4.error, UnicodeDecodeError):
-        raise Fail("The server and this connector do not understand each other.", hint="unknown") from None
-
-
 class Account:
     """One person's mailboxes on a server."""
 
     def __init__(self, client: imaplib.IMAP4, host: str, username: str) -> None:
         self._client = client
         self.host, self.username = host, username
-        self._counts_changes = self._can_vanish = False
+        offered = set(client.capabilities)
+        self._counts_changes = bool(offered & {"CONDSTORE", "QRESYNC"})
+        self._can_vanish = {"ENABLE", "QRESYNC"} <= offered and client.enable("QRESYNC")[0] == "OK"
 
     @classmethod
     def of(cls, run: RunContext) -> "Account":
         """Ask for the credentials, and sign in."""
-        host = run.options.get("host")
-        if not isinstance(host, str) or not host:
-            raise Fail("Set the option `host` to the mail server.", retryable=False, hint="manual_action_required")
-        answer = run.ask("credentials", f"Sign in to {host}.", _QUESTION)
-        username, password = (answer.get(name) for name in ("username", "password"))
-        if not all(isinstance(text, str) and text and "\0" not in text for text in (username, password)):
-            raise Fail("A user name and a password are needed.", retryable=False, hint="refresh_credentials")
+        server = Server.of(run.options)
+        answer = run.ask("credentials", f"Sign in to {server.host}.", _QUESTION)
+        username, password = (str(answer.get(name) or "") for name in ("username", "password"))
         with told():
-            account = cls(_connected(run.options, host), host, str(username))
-            account._sign_in(str(password))
-        return account
-
-    def _sign_in(self, password: str) -> None:
-        client = self._client
-        if "LOGINDISABLED" in client.capabilities:
-            message = "The server takes no password on this connection: set `security` to `tls` or `starttls`."
-            raise Fail(message, retryable=False, hint="manual_action_required")
-        try:
-            if "AUTH=PLAIN" in client.capabilities:
-                client.authenticate("PLAIN", lambda _: f"\0{self.username}\0{password}".encode())
-            else:
-                client.login(self.username, password)
-        except client.abort:
-            raise
-        except (client.error, UnicodeError):
-            message = "The server did not accept the user name and password."
-            raise Fail(message, retryable=False, hint="refresh_credentials") from None
-        _, answer = client.capability()
-        client.capabilities = tuple(answer[-1].decode("ascii", "replace").upper().split())
-        self._counts_changes = not {"CONDSTORE", "QRESYNC"}.isdisjoint(client.capabilities)
-        if {"ENABLE", "QRESYNC"} <= set(client.capabilities):
-            self._can_vanish = client.enable("QRESYNC")[0] == "OK"
+            return cls(server.signed_in(username, password), server.host, username)
 
     def mailboxes(self) -> list[Listed]:
         """List every mailbox; what is returned is whole."""
@@ -194,24 +134,6 @@ class Account:
 
     def _uid_fetch(self, uids: str, items: str) -> list[Piece]:
         return _taken(self._client.uid("FETCH", uids, items))
-
-
-def _connected(options: dict[str, Any], host: str) -> imaplib.IMAP4:
-    security = options.get("security", "tls")
-    port = int(options.get("port") or (TLS_PORT if security == "tls" else PORT))
-    if security == "none":
-        return _Bounded(host, port, timeout=TIMEOUT_SECONDS)
-    try:
-        context = ssl.create_default_context(cadata=options.get("ca"))
-    except (ssl.SSLError, ValueError):
-        raise Fail("The option `ca` is no certificate.", retryable=False, hint="manual_action_required") from None
-    if security == "tls":
-        return _BoundedTls(host, port, ssl_context=context, timeout=TIMEOUT_SECONDS)
-    client = _Bounded(host, port, timeout=TIMEOUT_SECONDS)
-    if "STARTTLS" not in client.capabilities:
-        raise Fail("The server offers no STARTTLS.", retryable=False, hint="manual_action_required")
-    client.starttls(context)
-    return client
 
 
 def _taken(answer: tuple[str, list[Any]]) -> list[Any]:

@@ -8,8 +8,9 @@ from functools import cache
 from operator import attrgetter
 from typing import Any
 
-from headwater.connectors.imap.account import Account, told
+from headwater.connectors.imap.account import Account
 from headwater.connectors.imap.responses import Listed, Refused, named
+from headwater.connectors.imap.server import told
 from headwater.connectors.imap.walk import Bounds, Walk
 from headwater.sdk import Connector, Fail, RunContext, StreamRun
 

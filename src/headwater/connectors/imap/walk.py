@@ -7,10 +7,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
-from headwater.connectors.imap.account import MESSAGE_BYTES, Account, Selected
+from headwater.connectors.imap.account import Account, Selected
 from headwater.connectors.imap.places import Generation, Listing, Place
 from headwater.connectors.imap.records import attachment_record, message_record, without_body
 from headwater.connectors.imap.responses import Fetched, Refused
+from headwater.connectors.imap.server import MESSAGE_BYTES
 from headwater.connectors.imap.uids import Uids
 from headwater.connectors.mail import mailparse
 from headwater.sdk import DetailLane, Fail, StreamRun

@@ -4,8 +4,8 @@ import json
 import os
 import select
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,11 @@ OFFENCES = {
     " JOIN versions v ON v.seq = r.version WHERE v.seq = d.id AND v.data IS NOT NULL)",
 }
 
+STORED = (
+    "SELECT r.key, v.data FROM records r JOIN versions v ON v.seq = r.version"
+    " JOIN streams s ON s.id = r.stream WHERE s.name = ?"
+)
+
 
 class Place:
     """A Headwater in a folder of its own, for a program that declares some streams, and what its database holds."""
@@ -55,10 +60,17 @@ class Place:
         return self.hosts.start(words, fault)
 
     def ask(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+        with self.looking() as ask:
+            return ask(sql, *values)
+
+    @contextmanager
+    def looking(self) -> Iterator[Callable[..., list[tuple[Any, ...]]]]:
+        """Ask several things of one moment: the store of a killed host may still write what was on its way."""
         connection = apsw.Connection(str(self.database))
         connection.set_busy_timeout(10_000)
         try:
-            return connection.execute(sql, values).fetchall()
+            connection.execute("BEGIN")
+            yield lambda sql, *values: connection.execute(sql, values).fetchall()
         finally:
             connection.close()
 
@@ -103,11 +115,7 @@ class Machine(Place):
         return self.hosts.said
 
     def stored(self, stream: str) -> dict[str, Any]:
-        rows = self.ask(
-            "SELECT r.key, v.data FROM records r JOIN versions v ON v.seq = r.version"
-            " JOIN streams s ON s.id = r.stream WHERE s.name = ?",
-            stream,
-        )
+        rows = self.ask(STORED, stream)
         return {key: json.loads(data) for key, data in rows}
 
     def cursors(self) -> dict[str, int]:
@@ -118,10 +126,10 @@ class Machine(Place):
         """Hold the database to its promises, whatever happened to the run."""
         if not self.has("SELECT 1"):
             return
-        keys = {stream: self.stored(stream).keys() for stream in STREAMS}
-        for stream, cursor in self.ask(
-            "SELECT stream, cursor FROM checkpoints UNION SELECT stream, cursor FROM staged"
-        ):
+        with self.looking() as ask:
+            keys = {stream: {key for key, _ in ask(STORED, stream)} for stream in STREAMS}
+            claims = ask("SELECT stream, cursor FROM checkpoints UNION SELECT stream, cursor FROM staged")
+        for stream, cursor in claims:
             claimed = {f"{n:05d}" for n in STREAMS[stream] if n < json.loads(cursor)["next"]}
             assert claimed <= keys[stream], f"{stream} claims {cursor}"
         assert self.ask("PRAGMA integrity_check") == [("ok",)]

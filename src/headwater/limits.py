@@ -214,6 +214,7 @@ PERMITTED_PROFILES: Final = 64
 PERMITTED_OPERATIONS: Final = 256
 ARGUMENTS: Final = 256
 ARGUMENT_BYTES: Final = 4 * KIB
+PROGRAM_BYTES: Final = 512 * MIB
 
 # Notes of what went wrong inside: how many are kept, and what one holds of an exception.
 CRASH_NOTES: Final = 20

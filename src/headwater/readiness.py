@@ -70,6 +70,11 @@ def _configuration(settings: Settings, configuration: Configuration) -> Prerequi
     if not os.path.lexists(settings.config_path):
         detail = "There is no config.toml yet: accounts need one, collecting alone does not."
         return Prerequisite("configuration", "unknown", detail, command="headwater setup init")
+    from headwater.configuration.artifacts import changed
+
+    if count := len(changed(configuration)):
+        detail = f"Programs that it pins, and that are not what their digests name: {count}."
+        return Prerequisite("configuration", "failed", detail, "check_configuration")
     return Prerequisite("configuration", "ready", f"{len(configuration.entries)} instances are configured.")
 
 

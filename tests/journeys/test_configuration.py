@@ -418,3 +418,11 @@ def test_an_endpoint_that_goes_nowhere_is_not_written(headwater, words, url, fie
     assert (refused.status, told) == (2, ["invalid_input", "arguments", "none", field])
     assert "://" not in refused.stderr
     assert {name: content for name, content in state_of(headwater.place).items() if "/state/" not in name} == before
+
+
+@pytest.mark.clause("CLI-108")
+def test_check_looks_at_the_programs_that_are_pinned(headwater):
+    """One that is not what its digest names is a failed prerequisite, and no failure of the command."""
+    write(headwater.place, document(entry("forge")))
+    rows = {row["name"]: row for row in headwater.type("setup", "check").result["prerequisites"]}
+    assert (rows["configuration"]["state"], rows["configuration"]["next_action"]) == ("failed", "check_configuration")

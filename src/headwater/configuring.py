@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from headwater import clock
 from headwater.configured import configuration_of, declared_by, folder_of, shipped
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from headwater.configuration.selecting import Selection
 
 Shown = dict[str, Any]
-Disposition = Literal["created", "state_initialized"]
 
 
 class Configuring:
@@ -31,29 +30,34 @@ class Configuring:
 
         Raise `configuration_exists` where there is nothing to make, or the existing one cannot be read.
         """
-        from headwater.store.locks import private
-        from headwater.store.sqlite.database import open_database
-
-        settings = self._settings
-        disposition = self._configured()
-        if not settings.database_path.exists():
-            private(settings.state_dir)
-            open_database(settings.database_path).close()
-        return {"disposition": disposition, **where(settings)}
-
-    def _configured(self) -> Disposition:
         from headwater.configuration.creating import first
-        from headwater.configuration.files import create_owned
+        from headwater.configuration.files import create_owned, make_folder
 
         path = self._settings.config_path
-        if not os.path.lexists(path):
-            create_owned(path, first(os.geteuid()))
-            return "created"
+        if os.path.lexists(path):
+            self._check_incomplete()
+            self._make_database()
+            return {"disposition": "state_initialized", **where(self._settings)}
+        make_folder(path)
+        self._make_database()  # before the configuration: whoever finds one finds what belongs to it
+        create_owned(path, first(os.geteuid()))
+        return {"disposition": "created", **where(self._settings)}
+
+    def _check_incomplete(self) -> None:
+        """Raise `configuration_exists` where nothing is missing beside a configuration that can be read."""
         if not self._settings.database_path.exists():
             with suppress(HeadwaterError):
                 configuration_of(self._settings)
-                return "state_initialized"
+                return
         raise refuse("configuration_exists", safe="It was left as it is.", command="headwater setup check")
+
+    def _make_database(self) -> None:
+        from headwater.store.locks import private
+        from headwater.store.sqlite.database import open_database
+
+        if not self._settings.database_path.exists():
+            private(self._settings.state_dir)
+            open_database(self._settings.database_path).close()
 
     def migrate(self, *, apply: bool) -> Shown:
         """Move legacy entries to instances of connectors, or only say what would be moved.

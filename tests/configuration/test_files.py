@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from configuration.documents import UID, document, write
 
-from headwater.configuration.files import create_owned, read_owned, replace_owned
+from headwater.configuration.files import create_owned, make_folder, read_owned, replace_owned
 from headwater.errors import HeadwaterError
 
 
@@ -137,6 +137,7 @@ def test_a_new_file_is_made_for_its_owner_with_the_folders_it_lacks(place):
     """Whatever mask the caller has; nothing else is left."""
     mask = os.umask(0)
     try:
+        make_folder(place / "a" / "b" / "config.toml")
         create_owned(place / "a" / "b" / "config.toml", b"x")
     finally:
         os.umask(mask)
@@ -167,7 +168,7 @@ def test_no_link_is_followed_on_the_way_to_a_new_file(place, tmp_path):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir(mode=0o700)
     (place / "link").symlink_to(elsewhere)
-    error = refused(create_owned, place / "link" / "deep" / "config.toml", b"x")
+    error = refused(make_folder, place / "link" / "deep" / "config.toml")
     assert error.data == {"configuration_rule": "config_not_private"}
     assert list(elsewhere.iterdir()) == []
 
@@ -181,6 +182,7 @@ def test_of_many_who_make_it_one_does(place):
     def make(number: int) -> None:
         start.wait()
         try:
+            make_folder(place / "new" / "config.toml")
             create_owned(place / "new" / "config.toml", f"{number}".encode() * 1000)
             ended.append(f"{number}")
         except HeadwaterError as error:

@@ -32,13 +32,21 @@ def read_owned(path: Path) -> bytes:
     return content
 
 
-def create_owned(path: Path, content: bytes) -> None:
-    """Write a new file, and the folders that it lacks, for their owner alone; it is there whole or not at all.
+def make_folder(path: Path) -> None:
+    """Make the folders that a file will be in, where they are missing, for their owner alone (CLI-100).
 
-    Raise `configuration_exists` where there is something of its name (CLI-100 to CLI-102), `config_not_private` where
-    a folder on the way is a link or somebody else's.
+    Raise `config_not_private` where one on the way is a link, somebody else's or open to others.
     """
-    with _translated(), _folder(path.parent, make=True) as within:
+    with _translated(), _folder(path.parent, make=True):
+        pass
+
+
+def create_owned(path: Path, content: bytes) -> None:
+    """Write a new file for its owner alone; it is there whole or not at all.
+
+    Raise `configuration_exists` where there is something of its name (CLI-101, CLI-102).
+    """
+    with _translated(), _folder(path.parent) as within:
         temporary = _written(within, path.name, content)
         try:
             os.link(temporary, path.name, src_dir_fd=within, dst_dir_fd=within, follow_symlinks=False)

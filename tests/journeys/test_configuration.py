@@ -425,3 +425,15 @@ def test_check_looks_at_the_programs_that_are_pinned(headwater):
     write(headwater.place, document(entry("forge")))
     rows = {row["name"]: row for row in headwater.type("setup", "check").result["prerequisites"]}
     assert (rows["configuration"]["state"], rows["configuration"]["next_action"]) == ("failed", "check_configuration")
+
+
+@pytest.mark.clause("CLI-066", "CLI-173")
+def test_who_owns_the_files_may_still_only_what_is_permitted(headwater):
+    """A way to sign in that the instance leaves out is refused, before its credential is read."""
+    permissions = 'permissions = {profiles = ["token"]}\n'
+    write(headwater.place, document(f'[connectors.matrix.instances.me]\nendpoint = "https://a.example"\n{permissions}'))
+    headwater.type("setup", "init")
+    entry_ = ("--profile", "password", "--credential-file", "/nonexistent")
+    refused = headwater.type("connections", "connect", "matrix/me", *entry_)
+    told = [refused.failure[name] for name in ("code", "stage", "next_action")]
+    assert (refused.status, told) == (1, ["forbidden", "admission", "request_permission"])

@@ -90,11 +90,6 @@ class Consenting(Headwater):
         )
 
 
-@pytest.fixture
-def headwater(tmp_path: Path) -> Consenting:
-    return Consenting(tmp_path)
-
-
 def open_(url: str) -> None:
     with build_opener(ProxyHandler({})).open(url, timeout=20) as page:
         page.read()

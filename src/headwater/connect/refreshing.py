@@ -71,8 +71,13 @@ class Refreshing:
     material: Material
     target: Target
 
-    async def refreshed(self, connection: Connection, method: Method, held: Held) -> tuple[Connection, Held]:
-        """Return a connection and its credential, renewed where it is due. Raise `NotRefreshed`."""
+    async def refreshed(
+        self, connection: Connection, method: Method, held: Held, *, at_once: bool = False
+    ) -> tuple[Connection, Held]:
+        """Return a connection and its credential, renewed where it is due. Raise `NotRefreshed`.
+
+        What is left of the old one serves where the provider cannot renew it now, unless it has to be `at_once`.
+        """
         if not is_due(held.credential, clock.now()):
             return connection, held
         if not can_refresh(self.target, method, held.credential):
@@ -82,13 +87,20 @@ class Refreshing:
             return await self._published(connection, method, exchange.version)
         if exchange is not None and not is_repeatable(method):
             raise self._ended(connection, "uncertain", "uncertain")
-        return await _to_its_end(self._renewed(connection, method, held))
+        return await _to_its_end(self._renewed(connection, method, held, at_once))
 
-    async def _renewed(self, connection: Connection, method: Method, held: Held) -> tuple[Connection, Held]:
+    async def _renewed(
+        self, connection: Connection, method: Method, held: Held, at_once: bool
+    ) -> tuple[Connection, Held]:
         try:
             return await self._exchanged(connection, method, held)
         except AuthFailure as failure:
-            return await self._failed(connection, method, held, failure)
+            if failure.is_transient and _is_definite(method, failure):
+                self.exchanges.forget(connection.reference, connection.generation)
+                if at_once or has_expired(held.credential, clock.now()):
+                    raise NotRefreshed("unreached", failure) from None
+                return connection, held
+            return await self._failed(connection, method, failure)
 
     def _as_it_is(self, connection: Connection, held: Held) -> tuple[Connection, Held]:
         if has_expired(held.credential, clock.now()):
@@ -129,18 +141,12 @@ class Refreshing:
         self.exchanges.forget(connection.reference, connection.generation)
         return replace(after, fence=connection.fence + 1), held
 
-    async def _failed(
-        self, connection: Connection, method: Method, held: Held, failure: AuthFailure
-    ) -> tuple[Connection, Held]:
+    async def _failed(self, connection: Connection, method: Method, failure: AuthFailure) -> tuple[Connection, Held]:
         where = (connection.reference, connection.generation)
         if _is_definite(method, failure):
             self.exchanges.forget(*where)
         else:
             self.exchanges.put(*where, Exchange("uncertain"))
-        if failure.is_transient and _is_definite(method, failure):
-            if has_expired(held.credential, clock.now()):
-                raise NotRefreshed("unreached", failure)
-            return connection, held
         if failure.code == "credential_invalid":
             return await self._reread(connection, method, failure)
         if failure.code in ("insufficient_scope", "account_mismatch"):

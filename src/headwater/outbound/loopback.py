@@ -14,7 +14,7 @@ from headwater import limits
 from headwater.secret import Secret
 
 _PAGE: Final = "<!doctype html><meta charset=utf-8><title>Headwater</title><p>Thank you. You can close this page."
-_ANSWERS: Final = {200: ("OK", _PAGE), 400: ("Bad Request", ""), 404: ("Not Found", ""), 503: ("Busy", "")}
+_ANSWERS: Final = {200: ("OK", _PAGE), 400: ("Bad Request", ""), 404: ("Not Found", "")}
 
 
 class Loopback:
@@ -23,7 +23,7 @@ class Loopback:
     def __init__(self) -> None:
         self.redirect_uri = ""
         self._came: asyncio.Future[Mapping[str, Secret]] = asyncio.get_running_loop().create_future()
-        self._open = 0
+        self._serving: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
 
     @classmethod
     @asynccontextmanager
@@ -31,30 +31,41 @@ class Loopback:
         """Listen until the end of the context."""
         loopback = cls()
         server = await asyncio.start_server(
-            loopback._serve, "127.0.0.1", 0, limit=limits.LOOPBACK_HEAD_BYTES, backlog=limits.LOOPBACK_CONNECTIONS
+            loopback._connected, "127.0.0.1", 0, limit=limits.LOOPBACK_HEAD_BYTES, backlog=limits.LOOPBACK_CONNECTIONS
         )
         loopback.redirect_uri = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
         try:
             yield loopback
         finally:
             server.close()
+            await loopback._hang_up()
 
     async def parameters(self) -> Mapping[str, Secret]:
         """Return the parameters of the redirect: the first whole request for `/` decides."""
         return await self._came
 
+    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if len(self._serving) >= limits.LOOPBACK_CONNECTIONS:
+            writer.transport.abort()
+            return
+        task = asyncio.ensure_future(self._serve(reader, writer))
+        self._serving[task] = writer
+        task.add_done_callback(self._serving.pop)
+
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._open += 1
-        try:
-            with suppress(OSError, TimeoutError):
-                status, found = (503, None) if self._open > limits.LOOPBACK_CONNECTIONS else await self._judged(reader)
-                # The page is sent before the sign-in goes on: the listener ends with it.
-                await _answer(writer, status)
-                if found is not None and not self._came.done():
-                    self._came.set_result(found)
-        finally:
-            self._open -= 1
-            writer.close()
+        with suppress(OSError, TimeoutError):
+            status, found = await self._judged(reader)
+            # The page is sent before the sign-in goes on: the listener ends with it.
+            await _answer(writer, status)
+            if found is not None and not self._came.done():
+                self._came.set_result(found)
+        writer.close()
+
+    async def _hang_up(self) -> None:
+        for writer in self._serving.values():
+            writer.transport.abort()
+        if self._serving:
+            await asyncio.wait(self._serving)
 
     async def _judged(self, reader: asyncio.StreamReader) -> tuple[int, Mapping[str, Secret] | None]:
         try:
@@ -67,7 +78,7 @@ class Loopback:
         except (ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             return 400, None
         found = {name: Secret(value) for name, value in pairs}
-        return (200, found) if len(found) == len(pairs) else (400, None)
+        return (200, found) if len(found) == len(pairs) > 0 else (400, None)
 
 
 def _target(head: bytes) -> str:

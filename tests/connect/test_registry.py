@@ -94,6 +94,19 @@ def test_a_database_that_is_broken(world, harm):
         world.registry.find(1000, reference)
 
 
+@pytest.mark.clause("CLI-310", "CLI-321", "CLI-381")
+@pytest.mark.parametrize(("exchanged", "reason"), [(False, "expired"), (True, "exchange_unknown")])
+def test_a_connect_that_was_killed_is_ended_by_the_next(world, exchanged, reason):
+    """Whoever has the turn knows that nobody else is alive: five minutes need not be waited for."""
+    cut_off = Acquisition("cut_off", 1000, 1000, 1000, "shop.me", "c", "c1", 0, world.clock.millis + 300_000)
+    world.registry.begin(cut_off)
+    if exchanged:
+        world.registry.consume(cut_off, world.clock.millis)
+    world.connect()
+    shown = observation_of(world.registry.acquisition(1000, "cut_off"), world.clock.millis)
+    assert (shown["state"], shown["reason"]) == ("failed", reason)
+
+
 @pytest.mark.clause("CLI-330", "CLI-331", "CLI-332", "CLI-334")
 def test_a_revocation_is_final(world):
     """It asks nobody, needs no custody, and is told again when it is repeated."""
@@ -199,6 +212,8 @@ def test_an_erasure_that_fails_is_tried_again(world):
     del world.vault.fails["delete"]
     erase(world)
     assert kept(world) == {"v2"}
+    erase(world)
+    assert world.vault.calls["delete"] == 2
 
 
 @pytest.mark.clause("CLI-321", "CLI-322")

@@ -6,6 +6,7 @@ consumed, exchanged, the account asked for, put in custody, published (CLI-380).
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from msgspec.structs import replace
@@ -16,7 +17,7 @@ from headwater.connect.changes import binding_of
 from headwater.connect.envelope import Credential
 from headwater.connect.evidence import evidence_of, identity_of, scopes_suffice
 from headwater.connect.failures import AuthFailure
-from headwater.connect.model import Acquisition, Connection, Target
+from headwater.connect.model import Acquisition, AcquisitionFailure, Connection, Target
 from headwater.connect.ports import Authenticator, Custody, Entry, Probed, Registry, Turns
 from headwater.connect.refusals import another_account, below_scopes, reason_of, refusal_of
 from headwater.connect.retention import erase_old
@@ -86,16 +87,20 @@ class Acquiring:
             async with asyncio.timeout(limits.ACQUISITION_SECONDS):
                 return await self._complete(acquisition, method, entry, before)
         except AuthFailure as failure:
-            self.registry.fail(acquisition, reason_of(failure), clock.millis())
+            self._end(acquisition, reason_of(failure))
             raise refusal_of(failure, "acquisition", acquisition=acquisition.reference) from None
         except TimeoutError:
-            self.registry.fail(acquisition, "expired", clock.millis())
+            self._end(acquisition, "expired")
             raise _too_late(acquisition) from None
         except BaseException as error:
-            code = error.code if isinstance(error, HeadwaterError) else ""
-            if code != "outcome_unknown":  # what may stand is looked at, and not denied here
-                self.registry.fail(acquisition, "expired" if code == "timeout" else "rejected", clock.millis())
+            is_late = isinstance(error, HeadwaterError) and error.code == "timeout"
+            self._end(acquisition, "expired" if is_late else "rejected")
             raise
+
+    def _end(self, acquisition: Acquisition, reason: AcquisitionFailure) -> None:
+        """End an acquisition that is still open. What ended it is told, also where the database cannot be written."""
+        with suppress(HeadwaterError):
+            self.registry.fail(acquisition, reason, clock.millis())
 
     async def _complete(
         self, acquisition: Acquisition, method: Method, entry: Entry, before: Connection | None

@@ -117,6 +117,8 @@ def _metadata(settings: Settings) -> Prerequisite:
     try:
         open_database(settings.database_path, readonly=True).close()
     except HeadwaterError as error:
+        if error.code == "metadata_schema_newer":
+            raise  # like every command that opens it (CLI-085)
         return Prerequisite("metadata", "failed", error.message, error.next_action, error.command)
     return Prerequisite("metadata", "ready", "The database opens, and is of this release.")
 

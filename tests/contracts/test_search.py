@@ -21,9 +21,10 @@ from headwater.collect.verdict import Verdict
 from headwater.errors import HeadwaterError, UsageError
 from headwater.manifest.declaration import Declaration, Stream
 from headwater.store.blobs import BlobFolder
-from headwater.store.sqlite.database import migrations, open_database
+from headwater.store.sqlite.database import open_database
 from headwater.store.sqlite.ledger import InstanceName, SqliteLedger
 from headwater.store.sqlite.reading import Reader
+from headwater.store.sqlite.schema import migrations
 from headwater.store.sqlite.search_index import SearchIndex
 from headwater.store.sqlite.searching import TOKENIZER, expression
 from headwater.store.sqlite.undo import undo

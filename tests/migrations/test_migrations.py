@@ -4,7 +4,8 @@ import apsw
 import pytest
 
 from headwater.errors import HeadwaterError
-from headwater.store.sqlite.database import migrations, open_database
+from headwater.store.sqlite.database import open_database
+from headwater.store.sqlite.schema import migrations
 
 
 def schema(connection):

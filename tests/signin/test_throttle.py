@@ -108,7 +108,7 @@ def memory():
     """Return an empty database of ours."""
     import apsw
 
-    from headwater.store.sqlite.database import migrations
+    from headwater.store.sqlite.schema import migrations
 
     connection = apsw.Connection(":memory:")
     for _, script in migrations():

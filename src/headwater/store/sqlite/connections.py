@@ -13,7 +13,8 @@ from headwater import limits
 from headwater.connect.model import Acquisition, AcquisitionFailure, Binding, Connection, Evidence, Identity
 from headwater.errors import HeadwaterError, refuse
 from headwater.store.locks import private
-from headwater.store.sqlite.database import migrations, open_database, queries
+from headwater.store.sqlite.database import open_database, queries
+from headwater.store.sqlite.schema import migrations
 
 
 class ConnectionRegistry:

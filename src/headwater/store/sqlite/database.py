@@ -12,6 +12,8 @@ import apsw
 
 from headwater import limits
 from headwater.errors import refuse
+from headwater.store.sqlite.schema import migrations, newest
+from headwater.store.sqlite.writer import admit, is_marked, mark
 
 _HERE = Path(__file__).parent
 _OLDEST_SQLITE: Final = (3, 51, 3)  # older ones can corrupt a WAL file that several processes use
@@ -35,13 +37,6 @@ def queries(name: str = "queries") -> Mapping[str, str]:
     text = (_HERE / f"{name}.sql").read_text(encoding="utf-8")
     found = re.findall(r"^-- name: (\w+)\n(.*?)(?=^-- name: |\Z)", text, re.MULTILINE | re.DOTALL)
     return {name: re.sub(r"^--.*\n", "", body, flags=re.MULTILINE).strip() for name, body in found}
-
-
-@cache
-def migrations() -> tuple[tuple[int, str], ...]:
-    """Return the numbered migrations, in order."""
-    files = sorted((_HERE / "migrations").glob("[0-9]*.sql"))
-    return tuple((int(file.name[:4]), file.read_text(encoding="utf-8")) for file in files)
 
 
 def open_database(path: Path, *, readonly: bool = False) -> apsw.Connection:
@@ -86,11 +81,12 @@ def sqlite_version() -> tuple[str, bool]:
 
 
 def _migrate(connection: apsw.Connection, *, readonly: bool) -> None:
-    newest = migrations()[-1][0]
     version = _version(connection)
-    if version > newest:
-        raise refuse("metadata_schema_newer", safe="It was left as it is.", store_version=str(version))
-    if version == newest:
+    admit(connection, version)
+    if version == newest():
+        if not readonly and not is_marked(connection):
+            with transaction(connection):
+                mark(connection)
         return
     if version == 0 and connection.execute("SELECT count(*) FROM sqlite_master").get:
         message = "The file is the database of another program."
@@ -102,6 +98,8 @@ def _migrate(connection: apsw.Connection, *, readonly: bool) -> None:
             if number > _version(connection):
                 connection.execute(script)
                 connection.execute(f"PRAGMA user_version = {number}")
+                if number == newest():
+                    mark(connection)
 
 
 def _version(connection: apsw.Connection) -> int:

@@ -131,7 +131,7 @@ def _program_faults(source: Path, package: Package) -> Iterator[Fault]:
 
 
 def _placed(document: str, faults: Iterable[Fault]) -> list[Fault]:
-    return [replace(fault, pointer=f"{document}{fault.pointer}") for fault in faults]
+    return [msgspec.structs.replace(fault, pointer=f"{document}{fault.pointer}") for fault in faults]
 
 
 def _object(document: bytes) -> dict[str, Any]:

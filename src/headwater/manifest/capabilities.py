@@ -5,15 +5,15 @@ without cycles, checked before any manifest is read (INT-130 to INT-133).
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from types import MappingProxyType
 from typing import Final
 
+from msgspec import Struct
 
-@dataclass(frozen=True)
-class Capability:
+
+class Capability(Struct, frozen=True):
     """One thing that an integration can do.
 
     `needs` holds groups of capabilities, of each of which at least one must be declared. `hooks` must be

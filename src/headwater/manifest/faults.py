@@ -4,15 +4,15 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from headwater import limits
 from headwater.errors import HeadwaterError, refuse
 
 
-@dataclass(frozen=True)
-class Fault:
+class Fault(Struct, frozen=True):
     """One reason to refuse a document: an RFC 6901 pointer, a rule's name and a sentence."""
 
     pointer: str

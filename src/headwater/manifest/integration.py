@@ -8,8 +8,9 @@ reach, and whether that is through the host's HTTP client or, for other protocol
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, get_args
+
+from msgspec import Struct
 
 from headwater import limits
 from headwater.manifest.auth import Flow, Method
@@ -38,8 +39,7 @@ _MEMBERS: Final = frozenset(
 )
 
 
-@dataclass(frozen=True)
-class Integration:
+class Integration(Struct, frozen=True):
     """What an integration declares. `warnings` are sentences for the operator; they refuse nothing."""
 
     key: str

@@ -4,8 +4,9 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from headwater import limits
 from headwater.manifest.faults import Fault, Reader, refusal
@@ -25,8 +26,7 @@ COMPATIBILITY = ("pdpp-reference/1",)
 NEWER_MESSAGES = ("DETAIL_COVERAGE", "DETAIL_GAP", "STREAM_EVIDENCE")
 
 
-@dataclass(frozen=True)
-class Package:
+class Package(Struct, frozen=True):
     """How a connector is run.
 
     A first word `python` in `command` stands for the interpreter that Headwater itself runs on. `options` is

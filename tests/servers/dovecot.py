@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from servers.certificates import certify
 from servers.running import free_port, running
 
 PASSWORD = "correct-horse-battery-staple"
@@ -139,7 +140,7 @@ def dovecot(*, mail: str = "maildir:~/Maildir", plain: bool = False, more: str =
     server = Dovecot(place, free_port(), free_port())
     try:
         place.chmod(0o755)
-        _certify(place)
+        certify(place)
         _configure(server, mail=mail, plain=plain, more=more)
         with running([program, "-F", "-c", place / "dovecot.conf"], place / "stderr") as process:
             _await(server, process)
@@ -170,27 +171,6 @@ def _configure(server: Dovecot, *, mail: str, plain: bool, more: str) -> None:
         more=more,
     )
     (place / "dovecot.conf").write_text(text)
-
-
-def _certify(place: Path) -> None:
-    """Make a CA, and a certificate by it for 127.0.0.1."""
-    new = ["openssl", "req", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-x509"]
-    ca = ["-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=Test CA"]
-    leaf = [
-        "-keyout",
-        "server.key",
-        "-out",
-        "server.pem",
-        "-subj",
-        "/CN=127.0.0.1",
-        "-CA",
-        "ca.pem",
-        "-CAkey",
-        "ca.key",
-    ]
-    named = ["-addext", "subjectAltName=IP:127.0.0.1", "-addext", "basicConstraints=critical,CA:FALSE"]
-    for words in ([*new, *ca], [*new, *leaf, *named]):
-        subprocess.run(words, cwd=place, check=True, capture_output=True, timeout=60)
 
 
 def _await(server: Dovecot, process: subprocess.Popen[bytes]) -> None:

@@ -2,11 +2,13 @@
 
 import gzip
 import hashlib
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 
@@ -36,7 +38,7 @@ class Site:
         self.pages: dict[str, Page] = {}
         self.requests: list[tuple[str, dict[str, str], int, int]] = []
         self.closing = threading.Event()
-        self.port = 0
+        self.port, self.scheme = 0, "http"
 
     def put(self, path: str, body: str | bytes = b"", **more: Any) -> str:
         """Set what is at a path, and return its address."""
@@ -45,7 +47,7 @@ class Site:
 
     def url(self, path: str) -> str:
         """Return the address of a path."""
-        return f"http://127.0.0.1:{self.port}{path}"
+        return f"{self.scheme}://127.0.0.1:{self.port}{path}"
 
     @property
     def statuses(self) -> list[int]:
@@ -103,13 +105,18 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def site() -> Iterator[Site]:
-    """Run a site for the block."""
+def site(certified: Path | None = None) -> Iterator[Site]:
+    """Run a site for the block; over https where a folder holds its certificate."""
     ours = Site()
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
     server.site = ours  # type: ignore[attr-defined]
     server.daemon_threads = True
     ours.port = server.server_address[1]
+    if certified is not None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certified / "server.pem", certified / "server.key")
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        ours.scheme = "https"
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:

@@ -1,10 +1,13 @@
 """How feeds are asked for: conditionally, from where they live, and not where nobody should ask; over real HTTP."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from connectors.feeds.reader import gaps, outcomes, rss, run, succeed, titles
 from connectors.feeds.site import Site
+from connectors.feeds.site import site as site_of
+from servers.certificates import certify
 
 from headwater.connectors.feeds import fetching
 
@@ -231,3 +234,30 @@ def test_a_feed_that_is_no_longer_named_is_forgotten_and_kept(site: Site) -> Non
     second = succeed(other, state=first.state)
     assert second.done["records_emitted"] == 0
     assert titles(succeed(url, other, state=second.state)) == ["one"]
+
+
+def test_https_is_trusted_by_its_certificate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One by an authority that the system knows is read; the same one is not where the system knows it not."""
+    certify(tmp_path)
+    with site_of(tmp_path) as secure:
+        url = secure.put("/feed", rss("one"))
+        fetcher = fetching.Fetcher(allow_private=True)
+        with pytest.raises(fetching.Unreachable, match="certificate_not_trusted"):
+            fetcher.get(url, {})
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+        assert fetcher.get(url, {}).status == 200
+        with pytest.raises(fetching.Unreachable, match="certificate_not_trusted"):
+            fetcher.get(url.replace("127.0.0.1", "localhost"), {})
+
+
+def test_a_redirect_from_https_to_http_is_not_followed(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was asked for safely is not answered in the open."""
+    certify(tmp_path)
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+    with site_of(tmp_path) as secure:
+        url = secure.put("/feed", status=301, headers={"Location": site.put("/feed", rss("one"))})
+        with pytest.raises(fetching.Unreachable, match="redirect_to_plain_http"):
+            fetching.Fetcher(allow_private=True).get(url, {})
+    assert site.requests == []

@@ -47,6 +47,7 @@ def configured(headwater: Any, person: Person) -> Iterator[Any]:
     headwater.type("setup", "owner-stop")
 
 
+@pytest.mark.clause("INT-176")
 def test_connect_collect_revoke(configured: Any, person: Person) -> None:
     """Everything is restarted, and a second run asks nobody; then the connection is revoked, and a third is refused."""
     person.put(message("Kitchen", "Tea?\r\n"))

@@ -53,9 +53,9 @@ class Account:
         """Make another session, and return its token."""
         return Synapse(self.user.base_url, Path()).log_in(self.user).access_token
 
-    def shorten(self) -> None:
-        """Let the homeserver give ten events where it is asked for many: it may always give fewer."""
-        self.relay.rewrite = lambda target: re.sub(r"(limit(?:=|%22%3A))\d{3}", r"\g<1>10", target)
+    def shorten(self, events: int = 10) -> None:
+        """Let the homeserver give a few events where it is asked for many: it may always give fewer."""
+        self.relay.rewrite = lambda target: re.sub(r"(limit(?:=|%22%3A))\d{3}", rf"\g<1>{events}", target)
 
 
 def bodies(transcript: Transcript) -> list[str | None]:

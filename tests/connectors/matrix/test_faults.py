@@ -216,6 +216,14 @@ def test_a_strange_event_costs_nothing_but_itself(account: Account, event: dict[
     assert len(first.records("messages")) == records
 
 
+def test_a_message_that_only_looks_like_a_name_renames_no_room(account: Account) -> None:
+    """A homeserver that lets a member send an event of a state's type, without a state key."""
+    told = strange({"type": "m.room.name", "content": {"name": "Renamed"}})
+    account.relay.meddle = lambda target: (200, told) if "/sync" in target else None
+    (record,) = account.succeed(streams=["rooms", "members"]).records("rooms")
+    assert record["name"] is None
+
+
 def test_no_edit_brings_back_what_was_redacted(account: Account) -> None:
     """A homeserver that still shows the edit of a message whose content it took."""
     edit = {"event_id": "$f", "origin_server_ts": 2, "content": {"m.new_content": {"body": "private"}}}

@@ -74,11 +74,14 @@ def authenticator_of(settings: Settings, target: Target) -> Authenticator:
     """
     from headwater.adapters.by_owner import ByOwner
     from headwater.adapters.by_scheme import ByScheme
+    from headwater.catalog.instances import Instances
     from headwater.link.owner import Place, started
     from headwater.outbound.authenticating import Declared
     from headwater.outbound.client import Client, Reach
 
-    declared = Declared(Client(Reach(private=target.is_placed)), target.endpoint, target.instance_id)
+    client_id = Instances(settings.collect_path).providers().get(target.provider, {}).get("client_id")
+    reach = Reach(private=target.is_placed)
+    declared = Declared(Client(reach), target.endpoint, target.instance_id, client_id)
     place = Place.of(settings.state_dir)
     hooks = ByOwner(place, target.instance_id, lambda: started(place, settings.config_path))
     return ByScheme(declared, hooks)

@@ -79,6 +79,7 @@ class Targets:
             lacks_endpoint=declared.takes_endpoint and not endpoint,
             is_placed=entry.endpoint is not None,
             permitted=None if entry.permissions is None else entry.permissions.profiles,
+            provider="" if integration is None else integration.provider,
             refreshes=integration is not None and "credential_refresh" in integration.capabilities,
         )
 

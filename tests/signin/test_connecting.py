@@ -229,3 +229,18 @@ def kept(headwater: Consenting) -> int:
         (count,) = database.execute("SELECT count(*) FROM credential_versions").fetchone()
     database.close()
     return count
+
+
+class TestClient:
+    def test_the_client_of_the_operator_serves_where_the_manifest_names_none(self, headwater):
+        document = integration(deviceAuthorizationUrl="/device")
+        del document["auth"]["methods"][0]["oauth"]["clientId"]
+        said = {"device_code": "d", "user_code": "u", "verification_uri": "https://x.example/", "expires_in": 60}
+        with provider(lambda asked: Reply(body={**said, "interval": 9999})) as running:
+            headwater.set_up(running.url, document)
+            failure = headwater.type("connections", "connect", "shop/me", "--device").failure
+            assert (failure["code"], running.asked) == ("invalid_configuration", [])
+            with (headwater.place / "collect.toml").open("a") as file:
+                file.write('[providers."shop.example"]\nclient_id = "mine"\n')
+            assert headwater.type("connections", "connect", "shop/me", "--device").failure["code"] == "unsupported"
+        assert running.asked[0].form["client_id"] == "mine"

@@ -96,6 +96,7 @@ class TestEnvelope:
         got = envelope({**GOOD, "expires_in": "300", "scope": "b a b"}, ("x",))
         assert abs(got.expires_at - clock.now() - timedelta(seconds=300)) < timedelta(seconds=5)
         assert got.scopes == ("a", "b")
+        assert envelope({**GOOD, "scope": "repo,read:user"}, None).scopes == ("read:user", "repo")
         assert envelope(GOOD, ("x",)).scopes == ("x",)
 
     @given(
@@ -131,6 +132,8 @@ class TestEndpoint:
             (Reply(200, b"<html>sentinel"), "provider_protocol_error"),
             (Reply(200, b"[" * 100_000), "provider_protocol_error"),
             (Reply(200, ["sentinel"]), "provider_protocol_error"),
+            (Reply(200, {"error": "invalid_client"}), "credential_invalid"),
+            (Reply(200, {"error": "sentinel"}), "provider_protocol_error"),
             (Reply(200, {**GOOD, "refresh_token": "r"}), "provider_protocol_error"),
             (Reply(200, GOOD, cut=True), "exchange_unknown"),
         ],
@@ -190,6 +193,7 @@ class TestDevice:
         ("reply", "then"),
         [
             (Reply(400, {"error": "authorization_pending"}), None),
+            (Reply(200, {"error": "authorization_pending"}), None),
             (Reply(400, {"error": "slow_down"}), 10),
             (Reply(503), 10),
             (Reply(429), 10),

@@ -123,6 +123,7 @@ class Target(Struct, frozen=True):
     `endpoint` is where a credential goes, `trust` which certificates are believed there. `lacks_endpoint` says that one
     is needed and not given, `is_placed` that the configuration's owner wrote it. `permitted` are the methods that the
     configuration allows, None for all. `refreshes` says that the integration's hooks renew credentials.
+    `provider` is the host name by which the operator's settings for it are found.
     """
 
     owner: int
@@ -142,6 +143,7 @@ class Target(Struct, frozen=True):
     is_placed: bool = False
     permitted: Sequence[str] | None = None
     refreshes: bool = False
+    provider: str = ""
 
     @property
     def name(self) -> str:

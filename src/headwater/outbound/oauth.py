@@ -10,6 +10,7 @@ from headwater import clock, limits
 from headwater.connect.envelope import Account, Credential, Envelope
 from headwater.connect.failures import AuthFailure
 from headwater.connect.ports import Challenge
+from headwater.errors import refuse
 from headwater.manifest.auth import Method, OAuth
 from headwater.outbound import id_token, pkce
 from headwater.outbound.client import Answer, Client, Unanswered
@@ -176,7 +177,8 @@ class Grants:
     def _party(self, method: Method, fields: Mapping[str, Secret]) -> Party:
         named = fields["client_id"].text() if "client_id" in fields else _of(method).client_id or self.client_id
         if not named:
-            raise AuthFailure("provider_protocol_error")
+            message = "Signing in here needs a client id: write `client_id` of the provider into collect.toml."
+            raise refuse("invalid_configuration", message, safe="Nothing was sent.")
         return Party(named, fields.get("client_secret"))
 
     def _url(self, url: str) -> str:

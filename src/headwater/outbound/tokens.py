@@ -1,5 +1,6 @@
 """The token endpoint of OAuth 2 (RFC 6749 3.2): one form out, one credential or one error back."""
 
+import re
 from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -71,6 +72,8 @@ async def exchange(client: Client, url: str, party: Party, form: Mapping[str, st
     document = decoded(answer)
     if not isinstance(document, dict):
         raise AuthFailure("provider_protocol_error")
+    if isinstance(document.get("error"), str):  # some say so with the status of a success
+        raise Refused(document["error"])
     return document, answer
 
 
@@ -101,7 +104,9 @@ def envelope(document: Mapping[str, Any], scopes: tuple[str, ...] | None) -> Env
         "Bearer",
         expires_at=None if lifetime is None else clock.now() + lifetime,
         refresh_token=Secret(renewal) if renewal else None,
-        scopes=tuple(sorted(set(granted.split()))) if granted else scopes,
+        scopes=tuple(sorted(set(re.split(r"[ ,]+", granted.strip()))))
+        if granted
+        else scopes,  # some separate by commas
     )
 
 

@@ -107,7 +107,7 @@ class Host:
 
         Raise `invalid_options` with every fault; nothing is remembered then.
         """
-        from dataclasses import replace
+        from msgspec.structs import replace
 
         from headwater.catalog.extensions import typed_extensions
         from headwater.catalog.instances import Instance, valid_name

@@ -3,7 +3,6 @@
 import shlex
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,8 +23,7 @@ if TYPE_CHECKING:
 BUNDLED = Path(headwater.connectors.__file__).parent
 
 
-@dataclass(frozen=True)
-class ConnectorFolder:
+class ConnectorFolder(msgspec.Struct, frozen=True, dict=True):
     """One connector folder. Its files are read when they are asked for, and checked then.
 
     `origin` is `bundled`, `added` (its files are pinned) or `folder`.

@@ -6,9 +6,10 @@ import stat
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from headwater import limits
 from headwater.catalog.extensions import Extensions, is_extension
@@ -21,8 +22,7 @@ _NAME = re.compile(f"{_PART}/{_PART}")
 _MEMBERS = frozenset({"folder", "streams", "options", "bindings", "schedule"})
 
 
-@dataclass(frozen=True)
-class Instance:
+class Instance(Struct, frozen=True):
     """A configured connector, such as `git/here`. `folder` is set for a connector that is run from its folder.
 
     `bindings` are those beyond the profile's own that the person offers its connector. `schedule` holds the members

@@ -1,9 +1,9 @@
 """The instances of `collect.toml`: private, whole, and edited without touching another byte."""
 
 import os
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from headwater.catalog.instances import Instance, Instances, valid_name
 from headwater.errors import HeadwaterError

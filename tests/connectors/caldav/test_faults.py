@@ -45,18 +45,75 @@ def test_a_server_without_calendars_says_what_to_set(account: Account) -> None:
     assert "`endpoint`" in run.done["error"]["message"]
 
 
-@pytest.mark.parametrize("body", [BOMB, "<multistatus xmlns='DAV:'><response>"], ids=["bomb", "half"])
-@pytest.mark.parametrize("kind", ["PROPFIND", "sync-collection", "calendar-multiget"])
-def test_an_answer_that_cannot_be_read_proves_nothing(account: Account, kind: str, body: str) -> None:
-    """No entity is expanded, nothing is deleted, and the run fails."""
-    calendar = filled(account)
+HALF = "<multistatus xmlns='DAV:'><response>"
+
+
+@pytest.mark.parametrize("body", [BOMB, HALF], ids=["bomb", "half"])
+def test_a_list_of_calendars_that_cannot_be_read_fails_the_run(account: Account, body: str) -> None:
+    """No entity is expanded, and nothing is deleted."""
+    filled(account)
     first = account.succeed()
-    account.owner.put(f"{calendar}e1.ics", event("Work-1", "Changed"))
-    account.relay.changed = lambda asked, whole: body if asked.kind == kind else whole
+    account.relay.changed = lambda asked, whole: body if asked.kind == "PROPFIND" else whole
     second = account.collect(first.state)
-    assert second.done["status"] == "failed"
     assert second.done["error"]["code"] == "provider_protocol_error"
     assert deleted(second, "events") == deleted(second, "calendars") == []
+
+
+@pytest.mark.parametrize("body", [BOMB, HALF], ids=["bomb", "half"])
+def test_a_list_of_events_that_cannot_be_read_costs_no_other(account: Account, body: str) -> None:
+    """That calendar stays as it was."""
+    calendar, home = filled(account), filled(account, 1, "Home")
+    first = account.succeed()
+    for path in (calendar, home):
+        account.owner.put(f"{path}new.ics", event("new", f"New in {path}"))
+    account.relay.changed = lambda asked, whole: (
+        body if (asked.kind, asked.path) == ("sync-collection", home) else whole
+    )
+    second = account.succeed(first.state)
+    assert summaries(second) == [f"New in {calendar}"]
+    assert [skip["reason"] for skip in said(second, "SKIP_RESULT")] == ["collection_not_listed"]
+    assert deleted(second, "events") == []
+
+
+def test_a_character_that_xml_does_not_have_costs_one_object(account: Account) -> None:
+    """Some servers send what they were given; the page cannot be read, and is halved like one that fails."""
+    calendar = filled(account, 20)
+    account.relay.changed = lambda asked, whole: (
+        whole.replace("SUMMARY:Work 7", "SUMMARY:\x0bWork 7") if asked.kind == "calendar-multiget" else whole
+    )
+    run = account.succeed()
+    assert len(kept(run, "events")) == 19
+    assert [gap["record_key"] for gap in said(run, "DETAIL_GAP")] == [f"{calendar}e7.ics"]
+
+
+def test_a_list_of_calendars_that_is_not_whole_deletes_nothing(account: Account) -> None:
+    """A status of 507 in it says that it ends early."""
+    filled(account)
+    home = filled(account, 1, "Home")
+    first = account.succeed()
+    whole = re.compile(rf"<response><href>{home}</href>.*?</response>", re.DOTALL)
+    ends = f"<response><href>/{account.owner.name}/</href><status>HTTP/1.1 507 Too much</status></response>"
+    account.relay.changed = lambda _asked, body: whole.sub(ends, body)
+    second = account.collect(first.state)
+    assert second.done["status"] == "failed"
+    assert deleted(second, "calendars") == []
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_server_that_gives_no_more_ends_the_run_in_order(account: Account, status: int) -> None:
+    """What was fetched stands, with a cursor; the next run fetches the rest, and nothing twice."""
+    filled(account, 130)
+    account.relay.instead = lambda asked: (
+        (status, "") if asked.kind == "calendar-multiget" and account.relay.kinds.count(asked.kind) > 2 else None
+    )
+    first = account.succeed()
+    assert len(kept(first, "events")) == 100
+    (skip,) = said(first, "SKIP_RESULT")
+    assert skip["reason"] == ("rate_limited" if status == 429 else "provider_unavailable")
+    account.relay.instead = lambda _asked: None
+    second = account.succeed(first.state)
+    assert len(kept(second, "events")) == 30
+    assert said(second, "DETAIL_GAP") == []
 
 
 @pytest.mark.parametrize("status", [500, 0], ids=["500", "broken off"])

@@ -3,10 +3,13 @@
 import gzip
 import json
 import socket
+import ssl
+import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from email.message import Message
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,7 +22,7 @@ Script = Callable[[socket.socket, str], None]
 
 
 @contextmanager
-def listening(*scripts: Script) -> Iterator[tuple[str, list[str]]]:
+def listening(*scripts: Script, wrapped: ssl.SSLContext | None = None) -> Iterator[tuple[str, list[str]]]:
     """Serve each connection by the next script, the last one again and again; note the heads that came."""
     heads: list[str] = []
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -35,6 +38,11 @@ def listening(*scripts: Script) -> Iterator[tuple[str, list[str]]]:
                 threading.Thread(target=served, args=(link, script), daemon=True).start()
 
         def served(link: socket.socket, script: Script) -> None:
+            if wrapped is not None:
+                try:
+                    link = wrapped.wrap_socket(link, server_side=True)
+                except OSError:
+                    return
             with link:
                 while head := link.recv(65536).decode():
                     heads.append(head)
@@ -217,3 +225,45 @@ def test_where_credentials_may_go(options: dict[str, Any], is_allowed: bool) -> 
         with pytest.raises(Fail) as failed:
             endpoint_of(options)
         assert "secret" not in str(failed.value)
+
+
+@contextmanager
+def over_tls(folder: Path, name: str) -> Iterator[tuple[str, Path]]:
+    """Serve over TLS with a certificate for a name, signed by itself."""
+    key, certificate = folder / "key.pem", folder / "certificate.pem"
+    made = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    files = ["-keyout", str(key), "-out", str(certificate), "-days", "2"]
+    named = ["-subj", "/CN=tests", "-addext", f"subjectAltName={name}"]
+    subprocess.run([*made, *files, *named], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+
+    def script(link: socket.socket, head: str) -> None:
+        answering(b"yes")(link, head)
+
+    with listening(script, wrapped=context) as (url, _):
+        yield url.replace("http://", "https://"), certificate
+
+
+@pytest.mark.parametrize(
+    ("name", "trusted", "is_answered"),
+    [("IP:127.0.0.1", True, True), ("IP:127.0.0.1", False, False), ("IP:127.0.0.2", True, False)],
+    ids=["trusted", "by nobody known", "for another host"],
+)
+def test_a_certificate_is_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, trusted: bool, is_answered: bool
+) -> None:
+    """By the system's authorities, or those that SSL_CERT_FILE names, and for the host; it is asked once."""
+    with over_tls(tmp_path, name) as (url, certificate):
+        if trusted:
+            monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        asking = to(url)
+        answer = asking.ask("GET", url)
+    assert (answer.body, answer.fault) == ((b"yes", "") if is_answered else (b"", "its certificate cannot be trusted"))
+    assert asking.requests == 1
+
+
+def test_an_address_of_version_6_is_written_as_one() -> None:
+    """In brackets, wherever an origin is made of it."""
+    assert origin_of("http://[::1]/x") == "http://[::1]:80"
+    assert client._opened(origin_of("http://[::1]:5232/")).host == "::1"

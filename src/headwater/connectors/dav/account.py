@@ -6,7 +6,7 @@ from typing import Final
 from urllib.parse import urljoin, urlsplit
 
 from headwater.connectors.dav.xml import DAV, GarbledError, Multistatus, Resource, multistatus
-from headwater.connectors.web.client import Answer, Client, endpoint_of, failure, origin_of
+from headwater.connectors.web.client import Answer, Client, endpoint_of, entered, failure, origin_of
 from headwater.sdk import Fail, RunContext
 
 CALENDAR_SERVER: Final = "{http://calendarserver.org/ns/}"
@@ -46,7 +46,7 @@ class Account:
         self._endpoint = endpoint_of(run.options)
         host = urlsplit(self._endpoint).hostname
         answer = run.ask("credentials", f"Sign in to {host} ({service.name}).", _CREDENTIALS)
-        pair = base64.b64encode(f"{answer['username']}:{answer['password']}".encode())
+        pair = base64.b64encode(f"{entered(answer, 'username')}:{entered(answer, 'password')}".encode())
         self._client = Client({"Authorization": f"Basic {pair.decode()}"}, self._admits)
 
     @property
@@ -81,29 +81,34 @@ class Account:
         return self.read(answer) if answer.status == 207 else answer
 
     def read(self, answer: Answer) -> Multistatus:
-        """Read a multistatus, or end the run: what cannot be read proves nothing."""
-        try:
-            return multistatus(answer.body, answer.url)
-        except GarbledError as error:
-            raise Fail(
-                f"{self._service.what} sent an answer that cannot be read: {error}.", code="provider_protocol_error"
-            ) from error
+        """Read a multistatus, or raise `GarbledError`."""
+        return multistatus(answer.body, answer.url)
 
     def collections(self) -> tuple[list[Resource], set[str]]:
         """Return the collections of this service in all homes of the account, and every path that the homes name."""
         found: dict[str, Resource] = {}
         named: set[str] = set()
-        for home in self._homes():
-            listed = self.found(home, (DAV + "resourcetype", *self._service.properties), "1")
-            if isinstance(listed, Answer):
-                raise failure(listed, self._service.what)
-            named |= {resource.path for resource in listed.resources}
-            found |= {
-                resource.path: resource
-                for resource in listed.resources
-                if resource.holds(DAV + "resourcetype", self._service.kind) and self._admits(origin_of(resource.url))
-            }
+        try:
+            for home in self._homes():
+                for resource in self._listed(home):
+                    named.add(resource.path)
+                    is_ours = resource.holds(DAV + "resourcetype", self._service.kind)
+                    if is_ours and self._admits(origin_of(resource.url)):
+                        found[resource.path] = resource
+        except GarbledError as error:
+            told = f"{self._service.what} sent an answer that cannot be read: {error}."
+            raise Fail(told, code="provider_protocol_error") from error
         return [found[path] for path in sorted(found)], named
+
+    def _listed(self, home: str) -> list[Resource]:
+        """Return what is in a home. A list that is not whole would make what it lacks look gone."""
+        listed = self.found(home, (DAV + "resourcetype", *self._service.properties), "1")
+        if isinstance(listed, Answer):
+            raise failure(listed, self._service.what)
+        for resource in listed.resources:
+            if resource.status >= 500:
+                raise failure(Answer(resource.status, home), self._service.what)
+        return listed.resources
 
     def _homes(self) -> list[str]:
         """Find the homes: from what the endpoint is, else from the well-known address, through the principal."""

@@ -3,12 +3,13 @@
 import hashlib
 import json
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import islice
 from typing import Any, Final
 
 from headwater.connectors.dav.account import Account, Service, prop
 from headwater.connectors.dav.changes import CTAG, ETAG, TOKEN, NotListedError, changes_since
-from headwater.connectors.dav.xml import Resource, written
+from headwater.connectors.dav.xml import GarbledError, Resource, written
 from headwater.connectors.web.client import Answer, failure
 from headwater.sdk import DetailLane, StreamRun
 
@@ -23,6 +24,14 @@ RAW_CHARACTERS: Final = 8_000_000
 
 CollectionRecord = Callable[[Resource], dict[str, Any]]
 MemberRecord = Callable[[str, str, str, str], dict[str, Any]]
+
+
+class StoppedError(Exception):
+    """The server is asked no more in this run; the answer says why."""
+
+    def __init__(self, answer: Answer) -> None:
+        self.answer = answer
+        super().__init__()
 
 
 class Walk:
@@ -48,10 +57,7 @@ class Walk:
             self._drop(path, self._stream.run.stream(child) if wanted else None)
         if wanted:
             with self._stream.details(child) as lane:
-                members = self._stream.run.stream(child)
-                for resource in collections:
-                    if self._stream.resources is None or resource.path in self._stream.resources:
-                        self._collection(resource, members, lane)
+                self._each(collections, self._stream.run.stream(child), lane)
         self._save()
         self._stream.progress(
             f"{self._fetched:,} fetched with {self._account.requests:,} requests", count=self._fetched
@@ -63,8 +69,32 @@ class Walk:
         collections, _ = self._account.collections()
         for collection in collections:
             inside = [path for path in wanted if path.startswith(collection.path.rstrip("/") + "/")]
-            for path in self._members(collection, inside, lane, {}):
+            try:
+                missing = self._members(collection, inside, lane, {})
+            except StoppedError as stop:
+                raise failure(stop.answer, self._service.what) from stop
+            for path in missing:
                 lane.gap(path, "not_available", locator={"path": path})
+
+    def _each(self, collections: list[Resource], members: StreamRun, lane: DetailLane) -> None:
+        """Collect from each collection, until the server is down: what was fetched stands, and the next run goes on."""
+        for collection in collections:
+            if self._stream.resources is not None and collection.path not in self._stream.resources:
+                continue
+            try:
+                self._collection(collection, members, lane)
+            except NotListedError as fault:
+                self._skip(
+                    "collection_not_listed", "A collection could not be listed; it stays as it was", fault.answer
+                )
+            except GarbledError as error:
+                self._skip("collection_not_listed", "A collection could not be listed; it stays as it was", str(error))
+            except StoppedError as stop:
+                if not self._fetched:
+                    raise failure(stop.answer, self._service.what) from stop
+                reason = "rate_limited" if stop.answer.status == 429 else "provider_unavailable"
+                self._skip(reason, "The server gives no more; the next run goes on from here", stop.answer)
+                return
 
     def _drop(self, path: str, members: StreamRun | None) -> None:
         """Delete a collection that a whole list of the account lacks. Until members are wanted too, it stays known."""
@@ -84,11 +114,7 @@ class Walk:
         for _ in range(ROUNDS):
             if standing and standing == known["token"] and not unfinished:
                 return
-            try:
-                changes = changes_since(self._account, collection, known["token"])
-            except NotListedError as fault:
-                self._skip(collection, fault.answer)
-                return
+            changes = changes_since(self._account, collection, known["token"])
             gone = {_name(collection.path, path) for path in changes.gone}
             if changes.is_whole:
                 gone |= items.keys() - {_name(collection.path, path) for path in changes.listed}
@@ -140,15 +166,15 @@ class Walk:
         namespace, _, local = self._service.multiget[1:].partition("}")
         asked = f'<{local} xmlns="{namespace}">{prop((ETAG, self._service.data))}{hrefs}</{local}>'
         answer = self._account.ask("REPORT", collection.url, asked, "1", tries=tries)
-        if answer.status == 207:
-            self._failures = 0
-            found = {resource.path: resource for resource in self._account.read(answer).resources}
-            for path in paths:
-                yield path, found.get(path) or Resource(path, 404)
-            return
+        with suppress(GarbledError):
+            if answer.status == 207:
+                found = {resource.path: resource for resource in self._account.read(answer).resources}
+                self._failures = 0
+                yield from ((path, found.get(path) or Resource(path, 404)) for path in paths)
+                return
         self._failures += 1
-        if self._failures > FAILURES or answer.status in {403, 429}:
-            raise failure(answer, self._service.what)
+        if self._failures > FAILURES or answer.status == 429:
+            raise StoppedError(answer)
         if len(paths) == 1:
             yield paths[0], answer
             return
@@ -160,28 +186,23 @@ class Walk:
         self, collection: Resource, path: str, found: Resource | Answer, lane: DetailLane, items: dict[str, str]
     ) -> None:
         """Send a member's record, or say that it is missing; then it is asked for again the next time."""
-        name = _name(collection.path, path)
-        text = found.text(self._service.data) if isinstance(found, Resource) and found.status == 200 else ""
-        self._unsaved += 1
-        if not text or len(text) > RAW_CHARACTERS:
-            reason = "too_large" if text else "temporarily_unavailable"
-            lane.gap(path, reason, locator={"path": path}, retryable=not text, error={"status": found.status})
-            items[name] = "" if not text else _tag("")
+        name, self._unsaved = _name(collection.path, path), self._unsaved + 1
+        if not isinstance(found, Resource) or not (text := found.text(self._service.data)):
+            items[name] = ""
+            told = {"status": found.status}
+            lane.gap(path, "temporarily_unavailable", locator={"path": path}, error=told)
             return
-        assert isinstance(found, Resource)
         tag = found.text(ETAG)
-        lane.emit(self._record_of(path, collection.path, tag, text))
         items[name] = _tag(tag)
-        self._fetched += 1
+        if len(text) > RAW_CHARACTERS:
+            lane.gap(path, "too_large", locator={"path": path}, retryable=False)
+        else:
+            lane.emit(self._record_of(path, collection.path, tag, text))
+            self._fetched += 1
 
-    def _skip(self, collection: Resource, answer: Answer) -> None:
-        """Leave a collection as it was: nothing of it is taken for gone."""
-        told = f"status {answer.status}" if answer.status else answer.fault
-        self._stream.skip(
-            "collection_not_listed",
-            f"A collection could not be listed ({told}); it stays as it was.",
-            hint="retry_by_runtime",
-        )
+    def _skip(self, reason: str, message: str, why: Answer | str) -> None:
+        told = why if isinstance(why, str) else f"status {why.status}" if why.status else why.fault
+        self._stream.skip(reason, f"{message} ({told}).", hint="retry_by_runtime")
 
     def _save_if_due(self, length: int) -> None:
         # A cursor over very many members is long: it is saved as seldom as it is long.

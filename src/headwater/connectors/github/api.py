@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Final
 from urllib.parse import quote, urlencode, urljoin
 
@@ -12,6 +12,7 @@ from headwater.connectors.web.client import (
     Answer,
     Client,
     endpoint_of,
+    entered,
     failure,
     origin_of,
     passing_wait,
@@ -78,7 +79,7 @@ class Api:
 
     def __init__(self, run: RunContext) -> None:
         self._endpoint = endpoint_of(run.options, ENDPOINT).rstrip("/") + "/"
-        token = run.ask("credentials", "Give a GitHub access token.", _CREDENTIALS)["token"].strip()
+        token = entered(run.ask("credentials", "Give a GitHub access token.", _CREDENTIALS), "token").strip()
         if not _TOKEN.fullmatch(token):
             raise Fail(
                 "The token has characters that no token has.",
@@ -135,7 +136,7 @@ class Api:
             if answer.status != 200:
                 raise UnavailableError(answer)
 
-    @lru_cache(maxsize=1)  # noqa: B019 - an Api lives as long as its process
+    @cached_property
     def repositories(self) -> list[dict[str, Any]]:
         """Return the account's repositories, oldest first: what is new while pages are read comes at the end."""
         query = {"affiliation": self.affiliation, "sort": "created", "direction": "asc"}
@@ -167,7 +168,7 @@ def items(answer: Answer, inside: str = "") -> list[dict[str, Any]]:
     if not isinstance(found, list):
         raise UnavailableError(answer)
     objects = [item for item in found if isinstance(item, dict)]
-    return [item for item in objects if _is_identified(item.get(inside, item))]
+    return [item for item in objects if _is_identified(item.get(inside) if inside else item)]
 
 
 def _is_identified(item: Any) -> bool:

@@ -42,7 +42,7 @@ def repositories(stream: StreamRun) -> None:
     """Collect the repositories that are new or changed; one that is gone by GitHub's own word is deleted."""
     with in_order(stream):
         api = api_of(stream.run)
-        found = [records.repository(item) for item in api.repositories()]
+        found = [records.repository(item) for item in api.repositories]
         _compared(stream, found, lambda name, _known: is_gone(api, f"repositories/{name}"))
 
 
@@ -54,7 +54,8 @@ def starred(stream: StreamRun) -> None:
         for page in api.pages("user/starred", accept=STARS, sort="created", direction="asc"):
             if page.status != 200:
                 raise UnavailableError(page)
-            found += [records.starred(item) for item in items(page, "repo")]
+            stars = items(page, "repo")
+            found += [records.starred(item) for item in stars if isinstance(item["repo"].get("full_name"), str)]
         _compared(stream, found, lambda _name, known: is_gone(api, f"user/starred/{quote(known, safe='/')}"))
 
 
@@ -118,7 +119,7 @@ def pull_requests(stream: StreamRun) -> None:
         return
     with in_order(stream):
         api, lane = api_of(stream.run), stream.alone("issues")
-        known = {str(repository["id"]): repository for repository in api.repositories()}
+        known = {str(repository["id"]): repository for repository in api.repositories}
         for key in sorted(stream.resources):
             of, _, number = key.partition("/")
             if of in known and number.isdecimal():

@@ -27,7 +27,7 @@ class Walk:
     def each(self, collect: Callable[[Item, dict[str, Any]], None]) -> None:
         """Collect from each repository; `collect` moves its place. One that cannot be read stays as it was."""
         unread = failures = 0
-        for repository in self._api.repositories():
+        for repository in self._api.repositories:
             place = self._known.setdefault(str(repository["id"]), {})
             try:
                 collect(repository, place)

@@ -89,7 +89,8 @@ def origin_of(url: str) -> str:
         port = parts.port or {"https": 443, "http": 80}.get(parts.scheme, 0)
     except ValueError:
         return ""
-    return f"{parts.scheme}://{parts.hostname}:{port}" if parts.hostname and port else ""
+    host = parts.hostname or ""
+    return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}:{port}" if host and port else ""
 
 
 def endpoint_of(options: Mapping[str, Any], default: str = "") -> str:
@@ -105,6 +106,14 @@ def endpoint_of(options: Mapping[str, Any], default: str = "") -> str:
             hint="manual_action_required",
         )
     return parts.geturl()
+
+
+def entered(answer: Mapping[str, Any], name: str) -> str:
+    """Return what the owner entered, or end the run where it is missing."""
+    value = answer.get(name)
+    if isinstance(value, str) and value:
+        return value
+    raise Fail(f"The answer has no {name}.", retryable=False, hint="manual_action_required")
 
 
 class Client:
@@ -193,7 +202,7 @@ def _exchange(link: http.client.HTTPConnection, request: _Request) -> Answer:
         link.request(request.method, request.target, request.body or None, request.headers)
         response = link.getresponse()
         content = _content(response)
-    except (OSError, http.client.HTTPException, zlib.error, _TooLargeError) as error:
+    except (OSError, ValueError, http.client.HTTPException, zlib.error, _TooLargeError) as error:
         link.close()
         return Answer(0, request.url, fault=_fault(error, late))
     finally:

@@ -61,6 +61,6 @@ def answer_of(question: Interaction, credential: Credential) -> dict[str, str] |
         return None
     envelope = credential.envelope
     known = {"access_token": envelope.access_token, "token": envelope.access_token, **credential.fields}
-    if not properties or not set(required) <= known.keys():
+    if not all(isinstance(name, str) and name in known for name in required):
         return None
     return {name: known[name].text() for name in properties if name in known} or None

@@ -5,6 +5,7 @@ import sqlite3
 import stat
 
 import pytest
+from connect.conftest import SHOP
 
 SENTINEL = "token-of-anna"
 
@@ -160,7 +161,7 @@ def test_reconnect(connected, shop):
     ]
 
 
-@pytest.mark.clause("CLI-330", "CLI-332", "CLI-335", "CLI-348", "CLI-334")
+@pytest.mark.clause("CLI-330", "CLI-332", "CLI-335", "CLI-348", "CLI-334", "CLI-911")
 def test_revoke(connected, shop):
     """Custody is not needed for it, no process is left, and it is told again when it is repeated."""
     reference = connected.connection()["connection"]
@@ -171,6 +172,7 @@ def test_revoke(connected, shop):
     assert connected.type(*words).result == gone
     assert connected.connection("--connection", reference)["state"] == "revoked"
     refusal(connected.type("connections", "reconnect", *words[2:]), "revoked", "create_connection", "admission")
+    refusal(connected.type("collect", "shop/me"), "revoked", "create_connection", "admission")
     assert not shop.asked
     assert not list((connected.state).glob("*.sock"))
 
@@ -284,3 +286,46 @@ def test_a_person_reads_it(connected):
     again = person.type("connections", "connect", "shop/me")
     assert "Next:" in again.stderr
     assert "connections reconnect shop/me --expected-revision 1" in again.stderr
+
+
+@pytest.mark.clause("CLI-353")
+def test_a_credential_comes_in_by_its_own_ways_only(headwater, monkeypatch):
+    """Not as an argument, which is not repeated, and not from the environment."""
+    for name in ("TOKEN", "HEADWATER_TOKEN", "API_TOKEN"):
+        monkeypatch.setenv(name, SENTINEL)
+    for words in (("--token", SENTINEL), ("--credential", SENTINEL), ("--credential-prompt=" + SENTINEL,)):
+        answer = headwater.type("connections", "connect", "shop/me", *words)
+        assert (answer.status, json.loads(answer.stderr)["error"]["code"]) == (2, "cli_parse")
+        assert SENTINEL not in answer.stderr
+    refusal(
+        headwater.type("connections", "connect", "shop/me"),
+        "protected_entry_unavailable",
+        "select_protected_source",
+        "protected_entry",
+        2,
+    )
+
+
+@pytest.mark.clause("CLI-306", "CLI-370")
+def test_a_mounted_credential_is_not_entered(headwater, shop):
+    """A source is refused, and an occupied instance is told as anywhere."""
+    (headwater.place / "mounted" / "shop.me").mkdir(parents=True)
+    (headwater.place / "mounted" / "shop.me" / "api_token").write_text(json.dumps({"token": SENTINEL}))
+    headwater.write("collect.toml", f'format = "headwater-collect/1"\n[instances."shop/me"]\nfolder = "{SHOP}"\n')
+    mounted = f'[custody]\nbinding = "mounted_secret"\ndirectory = "{headwater.place}/mounted"\n'
+    headwater.configure(f'[connectors.shop.instances.me]\nendpoint = "{shop.url}"\n{mounted}')
+    refusal(headwater.connect(), "invalid_input", "none", "arguments", 2)
+    assert not shop.asked
+    assert headwater.type("connections", "connect", "shop/me").status == 0
+    refusal(headwater.type("connections", "connect", "shop/me"), "lifecycle_conflict", "repair_connection", "admission")
+    answer = headwater.type("connections", "reconnect", "--expected-revision", "1", *headwater.entry(token=SENTINEL))
+    refusal(answer, "invalid_input", "none", "arguments", 2)
+
+
+@pytest.mark.clause("CLI-379")
+def test_a_connector_without_an_account_is_not_connected(headwater):
+    headwater.configure("[connectors.git.instances.here]\n")
+    config = headwater.place / "config.toml"
+    config.write_text(config.read_text().replace('default_instance = "shop/me"\n', ""))
+    answer = headwater.type("connections", "connect", "git/here", *headwater.entry(token=SENTINEL))
+    refusal(answer, "unsupported", "none", "admission")

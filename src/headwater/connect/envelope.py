@@ -1,10 +1,11 @@
 """The credential envelope: what a completed sign-in gives, and what custody keeps of it (spec/004, INT-240 to 243)."""
 
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
+
+from msgspec import DecodeError, Struct, json
 
 from headwater.secret import Secret
 
@@ -39,48 +40,39 @@ class Credential:
     fields: Mapping[str, Secret] = field(default_factory=dict)
 
 
+class _Envelope(Struct, omit_defaults=True):
+    access_token: str
+    token_type: str = ""
+    expires_at: datetime | None = None
+    refresh_token: str | None = None
+    scopes: tuple[str, ...] | None = None
+    account: Account | None = None
+    metadata: dict[str, Any] = {}
+
+
+class _Kept(Struct):
+    fields: dict[str, str]
+    envelope: _Envelope
+
+
 def sealed(credential: Credential) -> Secret:
     """Write a credential as the one JSON object that custody keeps."""
-    envelope = credential.envelope
-    written: dict[str, Any] = {"access_token": envelope.access_token.text()}
-    if envelope.refresh_token is not None:
-        written["refresh_token"] = envelope.refresh_token.text()
-    if envelope.token_type:
-        written["token_type"] = envelope.token_type
-    if envelope.expires_at is not None:
-        written["expires_at"] = envelope.expires_at.isoformat()
-    if envelope.scopes is not None:
-        written["scopes"] = list(envelope.scopes)
-    if envelope.account is not None:
-        written["account"] = asdict(envelope.account)
-    if envelope.metadata:
-        written["metadata"] = dict(envelope.metadata)
+    told = credential.envelope
+    renewal = None if told.refresh_token is None else told.refresh_token.text()
+    rest = (told.scopes, told.account, dict(told.metadata))
+    envelope = _Envelope(told.access_token.text(), told.token_type, told.expires_at, renewal, *rest)
     fields = {name: value.text() for name, value in credential.fields.items()}
-    return Secret(json.dumps({"fields": fields, "envelope": written}, ensure_ascii=False))
+    return Secret(json.encode(_Kept(fields, envelope)))
 
 
 def opened(material: Secret) -> Credential:
     """Read what custody keeps. Raise `ValueError`, which holds nothing of it, where that is no credential."""
     try:
-        whole = json.loads(material.reveal())
-        return Credential(
-            _envelope(whole["envelope"]), {name: Secret(value) for name, value in whole["fields"].items()}
-        )
-    except (ValueError, LookupError, TypeError, AttributeError):
-        pass
-    raise ValueError("what custody keeps is no credential")
-
-
-def _envelope(told: Mapping[str, Any]) -> Envelope:
-    renewal, expires_at, scopes, account = (
-        told.get(name) for name in ("refresh_token", "expires_at", "scopes", "account")
-    )
-    return Envelope(
-        Secret(told["access_token"]),
-        token_type=told.get("token_type", ""),
-        expires_at=None if expires_at is None else datetime.fromisoformat(expires_at),
-        refresh_token=None if renewal is None else Secret(renewal),
-        scopes=None if scopes is None else tuple(scopes),
-        account=None if account is None else Account(**account),
-        metadata=told.get("metadata", {}),
-    )
+        kept = json.decode(material.reveal(), type=_Kept)
+    except (DecodeError, RecursionError):
+        raise ValueError("what custody keeps is no credential") from None
+    told = kept.envelope
+    renewal = None if told.refresh_token is None else Secret(told.refresh_token)
+    rest = (renewal, told.scopes, told.account, told.metadata)
+    envelope = Envelope(Secret(told.access_token), told.token_type, told.expires_at, *rest)
+    return Credential(envelope, {name: Secret(value) for name, value in kept.fields.items()})

@@ -35,3 +35,10 @@ def person(server: Dovecot) -> Person:
 def plain_person(plain_server: Dovecot) -> Person:
     """The same on the lesser server."""
     return Person(plain_server, f"user{next(_numbers)}")
+
+
+@pytest.fixture
+def counting_person() -> Iterator[Person]:
+    """The same on a server that counts changes, and does not tell what vanished."""
+    with dovecot(more="imap_capability = IMAP4rev1 LITERAL+ UIDPLUS ENABLE CONDSTORE\n") as running:
+        yield Person(running, "ada")

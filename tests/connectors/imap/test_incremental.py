@@ -51,6 +51,31 @@ def test_the_first_message_counts(person: Person) -> None:
     assert subjects(person.succeed(first.state)) == ["First"]
 
 
+def test_an_expunge_costs_no_list_of_the_mailbox(person: Person) -> None:
+    """The server names what vanished."""
+    person.fill(2_000)
+    first = person.succeed(options={"text_characters": 0})
+    person.do(("store", "1000", "+FLAGS", "(\\Deleted)"), ("expunge",))
+    second = person.succeed(first.state, options={"text_characters": 0})
+    assert [key[2] for key in deleted(second)] == ["1000"]
+    assert person.server.sent_bytes(person.name, 4)[-1] < 3_000
+
+
+def test_without_qresync_counts_tell_whether_anything_is_gone(counting_person: Person) -> None:
+    """Changes are named by the server; what is gone is found by a list, and only where the counts call for one."""
+    counting_person.fill(2_000)
+    first = counting_person.succeed()
+    counting_person.do(("store", "500", "+FLAGS", "(\\Seen)"))
+    second = counting_person.succeed(first.state)
+    assert subjects(second) == ["Number 500"]
+    assert counting_person.server.sent_bytes("ada", 4)[-1] < 3_000
+    counting_person.do(("store", "7", "+FLAGS", "(\\Deleted)"), ("expunge",))
+    third = counting_person.succeed(second.state)
+    assert [key[2] for key in deleted(third)] == ["7"]
+    assert subjects(third) == []
+    assert counting_person.server.sent_bytes("ada", 6)[-1] > 40_000
+
+
 def test_without_condstore_flags_and_expunges_are_found_by_scan(plain_person: Person) -> None:
     """The server counts no changes: what has other flags now is read again, and nothing else."""
     plain_person.put(*(message(f"Number {n}") for n in range(1, 301)))

@@ -2,7 +2,7 @@
 
 import imaplib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from operator import attrgetter
@@ -44,8 +44,11 @@ class Account:
         self._client = client
         self.host, self.username = host, username
         offered = set(client.capabilities)
-        self._counts_changes = bool(offered & {"CONDSTORE", "QRESYNC"})
-        self._can_vanish = {"ENABLE", "QRESYNC"} <= offered and client.enable("QRESYNC")[0] == "OK"
+        enabled = next((name for name in ("QRESYNC", "CONDSTORE") if {"ENABLE", name} <= offered), None)
+        if enabled is not None and client.enable(enabled)[0] != "OK":
+            enabled = None
+        self._counts_changes = enabled is not None or "CONDSTORE" in offered
+        self._can_vanish = enabled == "QRESYNC"
 
     @classmethod
     def of(cls, run: RunContext) -> "Account":
@@ -112,7 +115,7 @@ class Account:
             found += [(row.uid, row.size_bytes) for row in rows if row.size_bytes is not None]
         return sorted(found)
 
-    def messages(self, sizes: Sequence[tuple[int, int]]) -> Iterator[list[Fetched]]:
+    def messages(self, sizes: Iterable[tuple[int, int]]) -> Iterator[list[Fetched]]:
         """Yield batches of whole messages in the order of `sizes`; of one that is too large, the header alone.
 
         A message that the server does not hand out is left out, and so is one that is gone.
@@ -142,7 +145,7 @@ def _taken(answer: tuple[str, list[Any]]) -> list[Any]:
     return answer[1]
 
 
-def _batches(sizes: Sequence[tuple[int, int]]) -> Iterator[list[tuple[int, int]]]:
+def _batches(sizes: Iterable[tuple[int, int]]) -> Iterator[list[tuple[int, int]]]:
     """Cut into batches that fit into memory; a large message is one of its own."""
     batch: list[tuple[int, int]] = []
     total = 0

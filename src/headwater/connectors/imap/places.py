@@ -2,8 +2,9 @@
 
 from array import array
 from collections import defaultdict
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
 from headwater.connectors.imap.responses import Fetched
@@ -97,28 +98,30 @@ class Listing:
     """The messages that a mailbox has: 16 bytes for each, and 8 for each flag of one, however many there are."""
 
     def __init__(self) -> None:
-        self._uids = array("Q")
-        self._sizes = array("Q")
+        self._windows: list[tuple[array[int], array[int]]] = []
         self._flags: dict[str, array[int]] = defaultdict(lambda: array("Q"))
 
     def take(self, rows: Iterable[Fetched]) -> None:
-        """Add a window."""
-        for row in rows:
-            self._uids.append(row.uid)
-            self._sizes.append(row.size_bytes or 0)
+        """Add a window; they come from the newest one down."""
+        uids, sizes = array("Q"), array("Q")
+        for row in sorted(rows, key=attrgetter("uid")):
+            uids.append(row.uid)
+            sizes.append(row.size_bytes or 0)
             for flag in lasting(row):
                 self._flags[flag].append(row.uid)
+        self._windows.append((uids, sizes))
 
     def __len__(self) -> int:
-        return len(self._uids)
+        return sum(len(uids) for uids, _ in self._windows)
 
-    def sizes(self) -> list[tuple[int, int]]:
-        """Return UID and size in bytes of the messages, oldest first."""
-        return sorted(zip(self._uids, self._sizes, strict=True))
+    def sizes(self) -> Iterator[tuple[int, int]]:
+        """Yield UID and size in bytes of the messages, oldest first."""
+        for uids, sizes in reversed(self._windows):
+            yield from zip(uids, sizes, strict=True)
 
     def uids(self) -> Uids:
         """Return the UIDs."""
-        return Uids.of(sorted(self._uids))
+        return Uids.of(uid for uid, _ in self.sizes())
 
     def flags(self, known: Container[int]) -> dict[str, Uids]:
         """Return the UIDs of known messages by the flags that they have."""

@@ -5,6 +5,7 @@ import json
 from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Final
 
 from headwater.connectors.imap.account import Account, Selected
@@ -133,7 +134,7 @@ class Walk:
         self._forget(name, place, gone)
         self._read(name, place, changed.sizes())
         place.modseq = selected.modseq
-        self._read(name, place, [*late, *listing.sizes()])
+        self._read(name, place, chain(late, listing.sizes()))
         place.following = max(place.following, selected.next_uid or 0)
 
     def _by_listing(self, name: str, place: Place, selected: Selected) -> None:
@@ -142,10 +143,10 @@ class Walk:
         self._forget(name, place, place.now.known.without(listing.uids()))
         flags = listing.flags(place.now.known)
         differing = place.differing(flags)
-        sizes = listing.sizes()
-        self._read(name, place, [pair for pair in sizes if pair[0] in differing and pair[0] in place.now.known])
+        known = place.now.known
+        self._read(name, place, (pair for pair in listing.sizes() if pair[0] in differing and pair[0] in known))
         place.modseq, place.flags = None, flags
-        self._read(name, place, [pair for pair in sizes if pair[0] not in place.now.known], noting=True)
+        self._read(name, place, (pair for pair in listing.sizes() if pair[0] not in known), noting=True)
         place.following = max(place.following, selected.next_uid or 0)
 
     def _listed(self, selected: Selected, first_uid: int, items: str) -> Listing:
@@ -154,7 +155,7 @@ class Walk:
             listing.take(window)
         return listing
 
-    def _read(self, name: str, place: Place, sizes: list[tuple[int, int]], *, noting: bool = False) -> None:
+    def _read(self, name: str, place: Place, sizes: Iterable[tuple[int, int]], *, noting: bool = False) -> None:
         """Read messages in the order of their UIDs, and save every thousand how far that is."""
         for batch in self._account.messages(sizes):
             for row in batch:

@@ -60,7 +60,8 @@ def select(configuration: Configuration, selection: Selection) -> Entry:
         if connector == CATALOG and entry is None and legacy is not None and legacy.unmigrated:
             raise unusable("the entry serves no connector that is known here", "legacy_entry_unmigrated")
     if entry is None:
-        raise refuse("not_found", "No instance of this name is configured.", command="headwater instances list")
+        command = "headwater instances add <connector>/<instance>"
+        raise refuse("not_found", "No instance of this name is configured.", command=command)
     return entry
 
 

@@ -11,7 +11,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, unquote, urlencode, urlsplit
 
-import pytest
 from servers.github.shapes import shaped
 from servers.github.world import Item, Repository, World
 
@@ -31,9 +30,10 @@ class GitHub:
     """The provider that runs. What goes wrong with it is set here.
 
     `faults` maps a part of a path to what its next requests meet: a status, `drop` for a connection that breaks off
-    in the midst of a body, `slow` for a body that never ends, `garbage` for one that is no JSON. `remaining` is how
-    many requests the limit of rate allows, `reset_seconds` when it is over; `retry_after` goes with each status that is
-    set. `elsewhere` is where the next page is said to be, if not here. `hold` is called before each answer.
+    in the midst of a body, `garbage` for a body that is no JSON. `remaining` is how many requests the limit of rate
+    allows, `reset_seconds` when it is over; `retry_after` goes with each status that is set. `elsewhere` is where the
+    next page is said to be, if not here. With `is_exclusive`, `since` means later than a time. `hold` is called before
+    each answer; `over` is set when the tests are.
     """
 
     def __init__(self, url: str, world: World) -> None:
@@ -44,6 +44,7 @@ class GitHub:
         self.reset_seconds = 3600
         self.retry_after: int | None = None
         self.elsewhere = ""
+        self.is_exclusive = False
         self.hold = lambda _path: None
         self.over = threading.Event()
 
@@ -59,7 +60,7 @@ class GitHub:
         return 0
 
 
-def reply(world: World, path: str, query: dict[str, str], accept: str) -> Reply:
+def reply(world: World, path: str, query: dict[str, str], accept: str = "") -> Reply:
     """Answer a request for a path."""
     match path.strip("/").split("/"):
         case ["user"]:
@@ -102,7 +103,7 @@ def _inside(repository: Repository, rest: list[str], query: dict[str, str]) -> R
 
 
 def _changed(items: Any, query: dict[str, str]) -> list[Item]:
-    since = query.get("since", "")
+    since = query.get("since", "") + query.get("exclusive", "")
     key = "updated_at" if query.get("sort") == "updated" else "created_at"
     found = sorted((item for item in items if str(item["updated_at"]) >= since), key=lambda item: str(item[key]))
     return found if query.get("direction") == "asc" else found[::-1]
@@ -134,7 +135,9 @@ class _Handler(BaseHTTPRequestHandler):
         elif self.github.remaining is not None and self.github.remaining <= 0:
             answer = _error(403, "API rate limit exceeded for user ID 1.")
         else:
-            answer = reply(self.github.world, path, query, self.headers.get("Accept", ""))
+            # Any text behind a time sorts after it.
+            asked = query | ({"exclusive": "~"} if self.github.is_exclusive and "since" in query else {})
+            answer = reply(self.github.world, path, asked, self.headers.get("Accept", ""))
         self._send(answer, parts.path, query, fault)
 
     def _send(self, answer: Reply, path: str, query: dict[str, str], fault: int | str) -> None:
@@ -165,11 +168,8 @@ class _Handler(BaseHTTPRequestHandler):
         self._write(body, fault)
 
     def _write(self, body: bytes, fault: int | str) -> None:
-        self.wfile.write(body[: len(body) // 2] if fault in {"drop", "slow"} else body)
-        if fault == "slow":
-            self.wfile.flush()
-            self.github.over.wait()
-        if fault in {"drop", "slow"}:
+        self.wfile.write(body[: len(body) // 2] if fault == "drop" else body)
+        if fault == "drop":
             self.close_connection = True
 
 
@@ -195,10 +195,3 @@ def github_of(world: World) -> Iterator[GitHub]:
         provider.over.set()
         server.shutdown()
         server.server_close()
-
-
-@pytest.fixture
-def github() -> Iterator[GitHub]:
-    """The provider, with an account that has nothing yet."""
-    with github_of(World()) as provider:
-        yield provider

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from headwater.connectors.github.api import Api, StoppedError, UnavailableError, items, repository_path
@@ -46,7 +47,7 @@ class Walk:
         """Yield what changed since `place["since"]`, least recent change first; the place moves behind each page.
 
         Pages that are counted would slip while things change. So the next page is what changed since the last change
-        of this one; the count is used within one second only. What stands at that very second comes again.
+        of this one; the count is used within one second only. What stands at the last second comes again.
         """
         path = repository_path(repository["full_name"], *what)
         query |= {"sort": "updated", "direction": "asc"}
@@ -55,7 +56,7 @@ class Walk:
         while not is_last:
             since, etag, pages = place.get("since", ""), place.get("etag", ""), 0
             newest = since
-            for answer in self._api.pages(path, etag, **query, **({"since": since} if since else {})):
+            for answer in self._api.pages(path, etag, **query, **_after(since)):
                 if answer.status == 304:
                     return
                 if answer.status != 200:
@@ -70,6 +71,15 @@ class Walk:
             # The tag of a page says nothing of others.
             place |= {"since": newest, "etag": answer.headers.get("ETag", "") if is_last and pages == 1 else ""}
             self.save()
+
+
+def _after(moment: str) -> dict[str, str]:
+    """Ask for changes from a second before: GitHub says that `since` means later than a time, and not whether at it."""
+    try:
+        since = datetime.fromisoformat(moment) - timedelta(seconds=1)
+    except (ValueError, OverflowError):
+        return {}
+    return {"since": since.isoformat().replace("+00:00", "Z")}
 
 
 def is_gone(api: Api, path: str) -> bool:

@@ -244,3 +244,17 @@ class TestClient:
                 file.write('[providers."shop.example"]\nclient_id = "mine"\n')
             assert headwater.type("connections", "connect", "shop/me", "--device").failure["code"] == "unsupported"
         assert running.asked[0].form["client_id"] == "mine"
+
+
+class TestAttempts:
+    @pytest.mark.clause("INT-314", "INT-313", "INT-312")
+    def test_too_many_have_to_wait_and_the_provider_is_not_asked(self, headwater):
+        with provider(lambda asked: Reply(401)) as running:
+            headwater.set_up(running.url, json.loads((SHOP / "integration.json").read_text()))
+            entry = headwater.entry(token="sentinel")
+            codes = [headwater.type("connections", "connect", "shop/me", *entry).failure for _ in range(6)]
+        assert [failure["code"] for failure in codes] == ["service_failure"] * 5 + ["capacity"]
+        assert "Try again in " in codes[-1]["message"]
+        assert len(running.asked) == 5
+        (headwater.place / "entry.json").unlink()
+        assert not headwater.custody_holds("sentinel")

@@ -29,7 +29,7 @@ _ROWS: Final[dict[FailureCode, _Row]] = {
     "auth_state_invalid": _Row("invalid_input", "admission", "retry_explicitly", _RESTART),
     "auth_state_expired": _Row("timeout", "admission", "retry_explicitly", _RESTART),
     "auth_state_used": _Row("lifecycle_conflict", "admission", "retry_explicitly", _RESTART),
-    "auth_throttled": _Row("capacity", "admission", "retry_explicitly", "There were too many attempts; wait a while."),
+    "auth_throttled": _Row("capacity", "admission", "retry_explicitly", "There were too many attempts."),
     "challenge_failed": _Row(
         "service_failure", "dispatch", "retry_explicitly", "The provider did not accept the answer.", "unauthorized"
     ),
@@ -102,8 +102,9 @@ _SAFE: Final[dict[During, str]] = {
 
 
 def _message(failure: AuthFailure, row: _Row) -> str:
-    """Add the declared sentences of fields that do not fit: they hold no value."""
-    return " ".join([row.message, *(failure.fields[name] for name in sorted(failure.fields))])
+    """Add the declared sentences of fields that do not fit, which hold no value, and how long to wait."""
+    wait = [] if failure.retry_after is None else [f"Try again in {failure.retry_after} seconds."]
+    return " ".join([row.message, *(failure.fields[name] for name in sorted(failure.fields)), *wait])
 
 
 def reason_of(failure: AuthFailure) -> AcquisitionFailure:

@@ -29,10 +29,11 @@ class Typed:
 
 @dataclass(frozen=True)
 class Typist:
-    """Types commands; every one finds the same folder."""
+    """Types commands; every one finds the same folder. `told` is what a person was told while the demo ran."""
 
     process: "subprocess.Popen[str]"
     place: Path
+    told: bytes
 
     def type(self, *words: str) -> Typed:
         """Type a command, and return what came of it."""
@@ -48,10 +49,11 @@ def typist(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Typist]:
     """A typist with no terminal, in a folder where the demo has been collected."""
     place = tmp_path_factory.mktemp("typed")
     where = ["--config", f"{place}/config.toml", "--state-dir", f"{place}/state"]
-    subprocess.run([sys.executable, "-m", "headwater", *where, "demo"], check=True, capture_output=True, timeout=100)
+    demo = [sys.executable, "-m", "headwater", *where, "demo"]
+    told = subprocess.run(demo, check=True, capture_output=True, timeout=100).stderr
     words: Sequence[str] = [sys.executable, str(Path(__file__).with_name("typist.py"))]
     with subprocess.Popen(
         words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
     ) as process:
-        yield Typist(process, place)
+        yield Typist(process, place, told)
         process.kill()

@@ -196,12 +196,12 @@ def test_setup_check_takes_no_word(typist: Any) -> None:
 
 
 @pytest.mark.clause("CLI-010", "CLI-001")
-def test_progress_is_for_people(tmp_path: Path) -> None:
+def test_progress_is_for_people(typist: Any) -> None:
     """A program that collects reads nothing on stderr."""
-    where = ["--config", str(tmp_path / "c.toml"), "--state-dir", str(tmp_path / "s")]
-    assert run(*where, "demo").stderr != b""
+    where = ["--config", f"{typist.place}/config.toml", "--state-dir", f"{typist.place}/state"]
     done = run(*where, "--output", "json", "demo")
     assert (done.returncode, done.stderr) == (0, b"")
+    assert typist.told != b""
 
 
 @pytest.mark.clause("CLI-013", "CLI-028")
@@ -239,22 +239,21 @@ def test_a_shape_holds_members_types_and_lists() -> None:
 
 @pytest.mark.clause("CLI-033", "CLI-035")
 @pytest.mark.parametrize("mode", ["human", "json"])
-def test_a_misshapen_result_reaches_nobody(tmp_path: Path, mode: str) -> None:
+def test_a_misshapen_result_reaches_nobody(typist: Any, mode: str) -> None:
     """It is an internal error, and what the command had made is not on stdout."""
     code = (
         "import sys\nfrom headwater.cli.main import main\nfrom headwater.store.sqlite.reading import Reader\n"
         "Reader.runs = lambda *_: {'items': [{'run_id': 's3nt1nel'}]}\nmain(sys.argv[1:])"
     )
-    where = ["--config", str(tmp_path / "c.toml"), "--state-dir", str(tmp_path / "s")]
-    run(*where, "demo")
+    where = ["--config", f"{typist.place}/config.toml", "--state-dir", f"{typist.place}/state"]
     words = [sys.executable, "-c", code, *where, "--output", mode, "runs", "list"]
     done = subprocess.run(words, capture_output=True, timeout=60)
     assert (done.returncode, done.stdout) == (1, b"")
     assert b"s3nt1nel" not in done.stderr
     if mode == "json":
         assert json.loads(done.stderr) == {"ok": False, "error": {"code": "cli_internal", "data": {}}}
-    (note,) = (tmp_path / "s" / "crashes").iterdir()
-    assert Misshapen.__qualname__ in note.read_text()
+    notes = sorted((typist.place / "state" / "crashes").iterdir())
+    assert Misshapen.__qualname__ in notes[-1].read_text()
 
 
 def test_every_command_declares_what_it_prints() -> None:

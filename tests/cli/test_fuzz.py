@@ -115,7 +115,7 @@ def check(words: list[str], typed: Any) -> None:
 
 @pytest.mark.clause("CLI-002", "CLI-003", "CLI-006", "CLI-007", "CLI-011", "CLI-013", "CLI-916", "CLI-932")
 @settings(
-    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 @given(words=command_lines)
 def test_whatever_is_typed_is_answered_in_one_envelope_without_it(typist: Any, words: list[str]) -> None:
@@ -125,7 +125,7 @@ def test_whatever_is_typed_is_answered_in_one_envelope_without_it(typist: Any, w
 
 @pytest.mark.clause("CLI-011", "CLI-037")
 @settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 @given(words=command_lines)
 def test_a_person_is_told_nothing_of_what_was_typed_either(typist: Any, words: list[str]) -> None:

@@ -87,10 +87,10 @@ class Shelf:
         if not _NAME.fullmatch(name):
             raise refuse("invalid_input", "A name is up to 64 letters, digits, `.`, `_` and `-`.", command=_NAMED)
         if any(folder.name == name for folder in bundled()):
-            raise refuse("already_exists", f"Headwater brings a connector {name} along.", command=_NAMED)
+            raise refuse("already_exists", "Headwater brings a connector of this name along.", command=_NAMED)
         if (self._home / name).exists():
             command = f"headwater connectors upgrade {name} PATH"
-            raise refuse("already_exists", f"There is a connector {name} already.", command=command)
+            raise refuse("already_exists", "There is a connector of this name already.", command=command)
         return name
 
     def _shelve(self, name: str, fit: Fit, tell: Tell) -> ConnectorFolder:

@@ -81,6 +81,30 @@ def expires(target_part: str) -> Any:
     return meddle
 
 
+def test_a_homeserver_that_gives_out_in_the_midst_of_history_costs_nothing_that_came(account: Account) -> None:
+    """The run ends in good order and says so; the next one goes on in the gap."""
+    account.shorten()
+    filled(account, 45)
+    account.relay.meddle = lambda target: (503, {}) if len(account.relay.paths("/messages")) > 2 else None
+    first = account.succeed()
+    assert [m["reason"] for m in first.messages if m["type"] == "SKIP_RESULT"] == ["upstream_failed"]
+    assert len(first.records("messages")) == 30
+    account.relay.meddle = lambda target: None
+    second = account.succeed(first.state)
+    assert len(second.records("messages")) == 15
+
+
+def test_a_run_stops_at_its_bound_and_the_next_one_goes_on(account: Account) -> None:
+    account.shorten()
+    filled(account, 45)
+    first = account.succeed(options={"events_per_run": 20})
+    assert [m["reason"] for m in first.messages if m["type"] == "SKIP_RESULT"] == ["run_bounded"]
+    assert len(first.records("messages")) == 20
+    second = account.succeed(first.state)
+    assert len(second.records("messages")) == 25
+    assert second.state["messages"]["gaps"] == []
+
+
 def test_a_token_that_expires_in_the_midst_is_asked_for_again(account: Account) -> None:
     """Where it can be renewed, a walk that takes longer than a token lives comes to its end."""
     account.shorten()

@@ -78,3 +78,16 @@ def test_a_file_that_the_homeserver_cannot_get_now_is_tried_again_by_name(accoun
     key = f'["{room}","{event}"]'
     again = account.succeed(streams=[{"name": "files", "resources": [key]}])
     assert [record["size_bytes"] for record in again.records("files")] == [len(PICTURE)]
+
+
+def test_a_file_that_the_homeserver_gives_out_at_is_known_to_be_missing(account: Account) -> None:
+    """The walk of history ends there in good order; the next run walks the page again, and the file comes."""
+    account.shorten()
+    room, _ = sent(account)
+    for number in range(15):
+        account.user.send(room, f"Number {number}")
+    account.relay.meddle = lambda target: (429, {"retry_after_ms": 60_001}) if "/media/" in target else None
+    first = account.succeed()
+    assert gaps(first) == [("temporarily_unavailable", True)]
+    account.relay.meddle = lambda target: None
+    assert len(account.succeed(first.state).records("files")) == 1

@@ -3,7 +3,7 @@
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from headwater.sdk import DetailLane, RunContext
+from headwater.sdk import DetailLane, Fail, RunContext
 
 if TYPE_CHECKING:
     from headwater.connectors.matrix import events
@@ -54,6 +54,10 @@ class Files:
             blob = self._run.blob(self._server.media(described["url"], self._limit), mime_type)
         except Refused as refusal:
             self._gap(described["room_id"], described["event_id"], refusal)
+        except Fail:
+            # The page of history that it stands on comes again: until then it is known to be missing.
+            self._gap(described["room_id"], described["event_id"], Refused(reason="temporarily_unavailable"))
+            raise
         else:
             self._lane.emit({**described, "mime_type": mime_type, "size_bytes": blob["size_bytes"], "blob_ref": blob})
 

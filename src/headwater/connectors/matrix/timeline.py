@@ -19,6 +19,7 @@ CURSOR_VERSION: Final = 1
 NEW_EVENTS: Final = 100
 PAGE_EVENTS: Final = 500
 EMPTY_PAGES: Final = 1_000
+EVENTS_PER_RUN: Final = 100_000
 
 # A sync is not asked for types: Synapse looks for them among the newest events only, and would leave out a room where
 # others came after them. A page of history looks for them all the way.
@@ -50,20 +51,32 @@ class Timeline:
         self._since: str = cursor.get("since", "")
         self._rooms: set[str] = set(cursor.get("rooms", ()))
         self._gaps: list[dict[str, str]] = list(cursor.get("gaps", ()))
+        self._most = int(run.options.get("events_per_run", EVENTS_PER_RUN))
         self._taken = self._unsaved = 0
 
     def walk(self) -> None:
-        """Take what is new, then walk the gaps."""
+        """Take what is new, then walk the gaps as far as one run goes: what is left of them stands in the cursor."""
         self._new()
+        try:
+            self._back()
+        except Fail as failure:
+            if failure.hint != "retry_by_runtime":
+                raise
+            self._stream.skip(failure.code or "interrupted", failure.message, hint="retry_by_runtime")
+        self._save()
+
+    def _back(self) -> None:
         empty = 0
         while self._gaps:
+            if self._taken >= self._most:
+                self._stream.skip("run_bounded", "The run has as many events as one may have; the next one goes on.")
+                return
             empty = 0 if self._page(self._gaps[-1]) else empty + 1
             if empty > EMPTY_PAGES:
                 raise Fail("The homeserver has page after page without events.", code="upstream_failed")
             # A cursor over very many rooms is long: it is saved as seldom as it is long.
             if self._unsaved >= len(self._rooms) + len(self._gaps):
                 self._save()
-        self._save()
 
     def _new(self) -> None:
         """Take the events that the sync has of each room, and note the gap that lies before them."""

@@ -55,16 +55,7 @@ class Account:
         return self._client.requests
 
     def _admits(self, origin: str) -> bool:
-        """Whether the password may go there: to the endpoint, or over https to a host under the same parent domain.
-
-        A large provider spreads its accounts: what `caldav.icloud.com` knows lies on `p42-caldav.icloud.com`.
-        """
-        known, other = urlsplit(self._endpoint), urlsplit(origin)
-        if origin == origin_of(self._endpoint):
-            return True
-        parent = (known.hostname or "").partition(".")[2]
-        beside = "." in parent and not parent.replace(".", "").isdecimal()
-        return beside and known.scheme == other.scheme == "https" and (other.hostname or "").endswith(f".{parent}")
+        return is_admitted(self._endpoint, origin)
 
     def ask(self, method: str, url: str, body: str, depth: str, *, tries: int = 3) -> Answer:
         """Send a WebDAV request. Raise `Fail` where the server refuses the credentials."""
@@ -138,6 +129,19 @@ class Account:
             if isinstance(found, Multistatus):
                 homes += [home for resource in found.resources for home in resource.hrefs(self._service.home)]
         return list(dict.fromkeys(homes))
+
+
+def is_admitted(endpoint: str, origin: str) -> bool:
+    """Whether the password may go to an origin: the endpoint's, or over https a host under the same parent domain.
+
+    A large provider spreads its accounts: what `caldav.icloud.com` knows lies on `p42-caldav.icloud.com`.
+    """
+    if origin == origin_of(endpoint):
+        return True
+    known, other = urlsplit(endpoint), urlsplit(origin)
+    parent = (known.hostname or "").partition(".")[2]
+    is_domain = "." in parent and not parent.replace(".", "").isdecimal()
+    return is_domain and known.scheme == other.scheme == "https" and (other.hostname or "").endswith(f".{parent}")
 
 
 def prop(properties: tuple[str, ...]) -> str:

@@ -59,7 +59,9 @@ def test_a_file_of_exactly_the_limit_comes(account: Account) -> None:
     assert gaps(account.succeed(options={"media_bytes": len(PICTURE)})) == []
 
 
-@pytest.mark.parametrize("url", ["mxc://localhost/none", "https://example.org/x", "mxc://../../etc", "mxc://a/b/c"])
+@pytest.mark.parametrize(
+    "url", ["mxc://localhost/none", "https://example.org/x", "mxc://../../etc", "mxc://../etc", "mxc://a/b/c"]
+)
 def test_an_address_that_leads_nowhere_is_a_gap(account: Account, url: str) -> None:
     """Nothing but an mxc: address is asked for, and of the homeserver only."""
     sent(account, url=url)
@@ -76,7 +78,7 @@ def test_a_file_that_the_homeserver_cannot_get_now_is_tried_again_by_name(accoun
     assert gaps(first) == [("temporarily_unavailable", True)]
     account.relay.meddle = lambda target: None
     key = f'["{room}","{event}"]'
-    again = account.succeed(streams=[{"name": "files", "resources": [key]}])
+    again = account.succeed(streams=[{"name": "files", "resources": [key, "no key", '["!r:b"]', "[1,2]"]}])
     assert [record["size_bytes"] for record in again.records("files")] == [len(PICTURE)]
 
 

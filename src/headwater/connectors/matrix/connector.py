@@ -1,6 +1,6 @@
 """A Matrix account, over its homeserver's client-server API."""
 
-import json
+import re
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ else:
     from timeline import Timeline
 
 connector = Connector()
+_KEY = re.compile(r'\["(![^"]+)","(\$[^"]+)"\]')
 
 
 @connector.stream("rooms")
@@ -45,8 +46,8 @@ def files(stream: StreamRun) -> None:
         return
     alone = Files(stream.run, homeserver_of(stream.run), stream.alone("messages"))
     for name in sorted(stream.resources):
-        room, event = json.loads(name)
-        alone.again(room, event)
+        if key := _KEY.fullmatch(name):
+            alone.again(key[1], key[2])
 
 
 if __name__ == "__main__":

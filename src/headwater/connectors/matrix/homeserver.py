@@ -26,7 +26,7 @@ PATIENCE_SECONDS: Final = 300.0
 
 _LOOPBACK: Final = {"localhost", "127.0.0.1", "::1"}
 _CHUNK_BYTES: Final = 256 * 1024
-_MEDIA = re.compile(r"mxc://([A-Za-z0-9.:\[\]-]{1,255})/([A-Za-z0-9_-]{1,255})")
+_MEDIA = re.compile(r"mxc://([A-Za-z0-9\[][A-Za-z0-9.:\[\]-]{0,254})/([A-Za-z0-9_-]{1,255})")
 # Half a surrogate pair and NUL have an escape in JSON, and no place in UTF-8 or in every database.
 _UNFIT = re.compile(rb"\\u(?:[dD][89a-fA-F]|0000)")
 _ASKED: Final = {
@@ -102,7 +102,7 @@ class Homeserver:
         try:
             return self.get(f"/rooms/{quote(room, safe='')}/event/{quote(event, safe='')}")
         except Refused as refusal:
-            if refusal.status in (403, 404):
+            if 400 <= refusal.status < 500:
                 return None
             raise
 

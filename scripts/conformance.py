@@ -9,12 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
+UNCLAIMED = "unclaimed.toml"
 LEVELS = ("must", "should", "may")
 
 
 def ledgers() -> dict[str, list[dict[str, str]]]:
     """Return the clauses of each ledger under `conformance/`."""
-    files = sorted((ROOT / "conformance").glob("*.toml"))
+    files = sorted(path for path in (ROOT / "conformance").glob("*.toml") if path.name != UNCLAIMED)
     return {path.stem: tomllib.loads(path.read_text(encoding="utf-8"))["clause"] for path in files}
 
 
@@ -36,9 +37,15 @@ def claims_in(path: Path) -> Iterator[tuple[str, int]]:
                     yield argument.value, argument.lineno
 
 
+def reasons() -> dict[str, str]:
+    """Return, by clause id, why one that could be expected is not claimed."""
+    rows = tomllib.loads((ROOT / "conformance" / UNCLAIMED).read_text(encoding="utf-8"))["reason"]
+    return {clause: row["why"] for row in rows for clause in row["clauses"]}
+
+
 def report() -> Iterator[str]:
     """Yield the page, line by line."""
-    claimed = claims()
+    claimed, why = claims(), reasons()
     yield "# Conformance\n"
     yield "Each clause of the ledgers in `conformance/`, and the tests that claim it. A clause without a test is not"
     yield "claimed, whatever the code does. Made by `scripts/docs`.\n"
@@ -55,14 +62,29 @@ def report() -> Iterator[str]:
             places = ", ".join(f"`{place}`" for place in claimed[clause["id"]][:4])
             yield f"| {clause['id']} | {clause['level']} | {clause['text'].replace('|', '/')} | {places} |"
         yield ""
+        if left := [clause for clause in clauses if clause["id"] in why]:
+            yield "Not claimed, and why:\n"
+            yield "| Clause | Level | What it asks | Why not |\n|---|---|---|---|"
+        for clause in left:
+            text = clause["text"].replace("|", "/")
+            yield f"| {clause['id']} | {clause['level']} | {text} | {why[clause['id']]} |"
+        if left:
+            yield ""
 
 
 def unknown() -> list[str]:
     """Return the claims of clauses that no ledger has."""
     known = {clause["id"] for clauses in ledgers().values() for clause in clauses}
-    return [
-        f"{place}: no clause {clause}" for clause, places in claims().items() for place in places if clause not in known
+    claimed = claims()
+    wrong = [
+        f"{place}: no clause {clause}" for clause, places in claimed.items() for place in places if clause not in known
     ]
+    wrong += [
+        f"{UNCLAIMED}: {clause} is claimed, or there is none"
+        for clause in reasons()
+        if clause in claimed or clause not in known
+    ]
+    return wrong
 
 
 if __name__ == "__main__":

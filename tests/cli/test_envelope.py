@@ -311,28 +311,29 @@ def test_a_full_disk_or_a_closed_stdout_ends_with_1(typist: Any, mode: str) -> N
         assert b"Exception" not in done.stderr
         if mode == "json":
             assert json.loads(done.stderr)["error"] == {"code": "cli_internal", "data": {}}
+        else:
+            assert done.stderr == (
+                b"" if to == "| true" else b"headwater: The result cannot be written. What was done is done.\n"
+            )
 
 
-def test_without_stderr_the_exit_still_tells(tmp_path: Path) -> None:
+def test_without_stderr_the_exit_still_tells() -> None:
     """Nobody can be told what failed, but the status is as ever."""
-    script = f'"$0" -m headwater --state-dir {tmp_path} --config {tmp_path}/c.toml runs list 2>&-'
-    assert subprocess.run(["bash", "-c", script, sys.executable], capture_output=True).returncode == 1
+    script = '"$0" -m headwater nonsuch 2>&-'
+    assert subprocess.run(["bash", "-c", script, sys.executable], capture_output=True).returncode == 2
 
 
 @pytest.mark.clause("CLI-001")
-def test_json_is_utf_8_whatever_the_locale(tmp_path: Path) -> None:
+def test_json_is_utf_8_whatever_the_locale() -> None:
     """A program need not know in which locale the command ran."""
-    manifest = tmp_path / "manifest.json"
-    manifest.write_text('{"ü": 1}')
-    done = run(
-        "connectors",
-        "validate",
-        str(manifest),
-        "--output",
-        "json",
-        env={"LC_ALL": "C", "HOME": str(tmp_path), "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"},
+    code = (
+        "from headwater.cli.output import Output\nfrom headwater.errors import refuse\noutput = Output('json')\n"
+        "output.result('\\u00fc', list)\noutput.failure(refuse('not_found', '\\u00fc'))"
     )
-    assert json.loads(done.stderr.decode("utf-8"))["error"]["data"]["code"] == "invalid_manifest"
+    environment = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment)
+    assert json.loads(done.stdout.decode("utf-8"))["result"] == "\u00fc"
+    assert json.loads(done.stderr.decode("utf-8"))["error"]["data"]["message"] == "\u00fc"
 
 
 @pytest.mark.clause("CLI-008", "CLI-914", "CLI-002")

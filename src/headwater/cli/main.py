@@ -75,8 +75,8 @@ def main(arguments: Sequence[str] | None = None) -> Never:
         status = cli.output.failure(error)
     except (KeyboardInterrupt, click.Abort):
         status = cli.output.failure(refuse("interrupted"))
-    except (Unwritten, BrokenPipeError):
-        status = _unread(cli.output)
+    except (Unwritten, BrokenPipeError) as error:
+        status = _unwritten(cli.output, error)
     except (OSError, RuntimeError) as error:
         exhausted = is_exhausted(error)
         status = cli.output.failure(refuse("machine_exhausted")) if exhausted else _crashed(cli, error)
@@ -136,11 +136,15 @@ def _check(given: Sequence[str], globals_: dict[str, list[str]]) -> None:
         raise click.BadParameter("", param_hint="an argument") from None
 
 
-def _unread(output: Output) -> int:
-    """End where the result cannot be written; a person who closed the pipe is not told that it is closed (CLI-038)."""
+def _unwritten(output: Output, error: Exception) -> int:
+    """End where the result cannot be written; a person who closed the pipe knows that it is closed (CLI-038)."""
     if sys.stdout is not None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return output.internal(None) if output.is_json else 1
+    if output.is_json:
+        return output.internal(None)
+    if not isinstance(error.__cause__ or error, BrokenPipeError):
+        output.note("headwater: The result cannot be written. What was done is done.")
+    return 1
 
 
 def _crashed(cli: Cli, error: Exception) -> int:

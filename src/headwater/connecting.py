@@ -5,12 +5,14 @@ What only talking to a provider or to custody needs is imported when that begins
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from headwater import clock, limits
 from headwater.connect import looking
 from headwater.connect.admission import admit_endpoint, selected
+from headwater.connect.advice import advised
 from headwater.errors import refuse
 from headwater.settings import Settings
 from headwater.store.sqlite.connections import looked_at, opened
@@ -18,7 +20,7 @@ from headwater.store.sqlite.owner_records import OwnerRecords
 from headwater.targets import Targets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from headwater.configuration.model import Configuration
     from headwater.configuration.selecting import Selection
@@ -86,25 +88,25 @@ class Connecting:
         """Connect an account to an instance."""
         with opened(self._settings.database_path) as registry:
             configuration, target = self._placed(registry, selection, endpoint)
-            self._admit(target)
-            acquiring, entering = self._acquiring(registry, configuration, target, means)
-            done = await acquiring.connect(profile, entering)
-        OwnerRecords(self._settings.database_path, target.owner).connected(target.instance_id)
-        return _told(target, done)
+            with advised(registry, target):
+                self._admit(target)
+                acquiring, entering = self._acquiring(registry, configuration, target, means)
+                done = await acquiring.connect(profile, entering)
+        return self.connected(target, done)
 
     async def reconnect(
         self, selection: Selection, reference: str | None, expected_revision: str, *, means: Means
     ) -> Shown:
         """Replace the credential of a connection by another one of the same account."""
         configuration, target = self._targets.configured(selection)
-        with opened(self._settings.database_path) as registry:
+        with opened(self._settings.database_path) as registry, advised(registry, target):
             acquiring, entering = self._acquiring(registry, configuration, target, means)
             return _told(target, await acquiring.reconnect(reference, expected_revision, entering))
 
     async def revalidate(self, selection: Selection, reference: str | None, expected_revision: str) -> Shown:
         """Ask the provider about a stored credential at once, and follow a changed configuration."""
         configuration, target = self._targets.configured(selection)
-        with opened(self._settings.database_path) as registry:
+        with opened(self._settings.database_path) as registry, advised(registry, target):
             validating = self._validating(registry, configuration, target)
             connection = await validating.revalidate(reference, expected_revision)
         return {**looking.selectors(target), "connection": connection.reference}
@@ -114,14 +116,27 @@ class Connecting:
         from headwater.connect.revoking import of_revocable, revoke
 
         configuration, target = self._targets.configured(selection)
-        with opened(self._settings.database_path) as registry:
+        with opened(self._settings.database_path) as registry, advised(registry, target):
             ids = {entry.instance_id for entry in configuration.entries}
             connection = of_revocable(registry, target, reference, ids)
             gone = revoke(registry, target, connection, expected_revision)
         told = {"connection": gone.reference, "revision": gone.revision}
         return {**looking.selectors(target), **told, "local_state": "revoked", "provider_outcome": "not_requested"}
 
-    # For the common service.
+    def connected(self, target: Target, done: Acquired) -> Shown:
+        """Return what is told of a connection that was made: what its instance has collected is active again."""
+        OwnerRecords(self._settings.database_path, target.owner).connected(target.instance_id)
+        return _told(target, done)
+
+    # For the owner, and for the common service.
+
+    def material(self, registry: ConnectionRegistry, configuration: Configuration, target: Target) -> Material:
+        """Return what reads the credentials of an instance from custody."""
+        from headwater.connect.reading import Material
+        from headwater.reaching import custody_of
+
+        custody, mounted = custody_of(self._settings, configuration, self._passphrase)
+        return Material(registry, custody, mounted, target)
 
     def target(self, selection: Selection) -> Target:
         """Return the instance that is meant, or raise why there is none."""
@@ -131,13 +146,11 @@ class Connecting:
         self, registry: ConnectionRegistry, selection: Selection
     ) -> tuple[Custody, Authenticator, Material, Target]:
         """Return what disconnecting an instance needs."""
-        from headwater.connect.reading import Material
-        from headwater.reaching import authenticator_of, custody_of
+        from headwater.reaching import authenticator_of
 
         configuration, target = self._targets.configured(selection)
-        custody, mounted = custody_of(self._settings, configuration, self._passphrase)
-        material = Material(registry, custody, mounted, target)
-        return custody, authenticator_of(self._settings, target), material, target
+        material = self.material(registry, configuration, target)
+        return material.custody, authenticator_of(self._settings, target), material, target
 
     # The door.
 
@@ -149,7 +162,9 @@ class Connecting:
         if await self.credential_for(name) is not None:
             return True
         if not asked and self._was_connected(name):
-            raise refuse("revoked", "The instance's connection was revoked.", safe="Nothing was started.")
+            command = f"headwater connections connect {name} --credential-prompt"
+            message = "The instance's connection was revoked."
+            raise refuse("revoked", message, safe="Nothing was started.", command=command)
         return False
 
     async def credential_for(self, name: str) -> Used | None:
@@ -163,7 +178,7 @@ class Connecting:
         if found is None or not self._settings.database_path.exists():
             return None
         configuration, target = found
-        with opened(self._settings.database_path) as registry:
+        with opened(self._settings.database_path) as registry, advised(registry, target):
             held = registry.held(target.owner, target.instance_id)
             if not held:
                 return None
@@ -210,6 +225,20 @@ class Connecting:
         if target.methods:
             integrations_of(self._settings).usable(target.connector)
 
+    @contextmanager
+    def acquiring(self, selection: Selection) -> Iterator[Acquiring]:
+        """Open what connects and reconnects an instance. Raise `custody_read_only` where its credential is mounted."""
+        from headwater.connect.acquiring import Acquiring
+        from headwater.reaching import authenticator_of, custody_of
+
+        configuration, target = self._targets.configured(selection)
+        self._admit(target)
+        custody, mounted = custody_of(self._settings, configuration, self._passphrase)
+        if mounted is not None:
+            raise refuse("custody_read_only", safe="Nothing was sent.")
+        with opened(self._settings.database_path) as registry:
+            yield Acquiring(registry, custody, authenticator_of(self._settings, target), self._turns, target)
+
     def _acquiring(
         self, registry: ConnectionRegistry, configuration: Configuration, target: Target, means: Means
     ) -> tuple[Acquiring, Entering]:
@@ -229,14 +258,13 @@ class Connecting:
         return Validating(*parts, refreshing=refreshing)
 
     def _refreshing(self, registry: ConnectionRegistry, configuration: Configuration, target: Target) -> Refreshing:
-        from headwater.connect.reading import Material
         from headwater.connect.refreshing import Refreshing
-        from headwater.reaching import authenticator_of, custody_of
+        from headwater.reaching import authenticator_of
         from headwater.store.sqlite.signing_in import SignInStore
 
-        custody, mounted = custody_of(self._settings, configuration, self._passphrase)
-        exchanges, material = SignInStore(self._settings.database_path), Material(registry, custody, mounted, target)
-        return Refreshing(registry, custody, authenticator_of(self._settings, target), exchanges, material, target)
+        exchanges, material = SignInStore(self._settings.database_path), self.material(registry, configuration, target)
+        authenticator = authenticator_of(self._settings, target)
+        return Refreshing(registry, material.custody, authenticator, exchanges, material, target)
 
     @cached_property
     def _turns(self) -> ConnectionTurns:

@@ -149,6 +149,7 @@ KEY_FILE_BYTES: Final = 4 * KIB
 ACQUISITION_SECONDS: Final = 300
 CONNECTION_TURN_SECONDS: Final = 60.0
 CONNECTIONS_PER_INSTANCE: Final = 1_000
+ACQUISITIONS_PER_INSTANCE: Final = 1_000
 CREDENTIAL_VERSIONS: Final = 8
 CREDENTIAL_RETENTION_SECONDS: Final = 24 * 3600
 CONNECTION_PAGE_DEFAULT: Final = 100
@@ -235,3 +236,14 @@ START_LOG_BYTES: Final = 64 * KIB
 # Disconnecting.
 DISCONNECT_SECONDS: Final = 10.0  # for the provider to be told
 DISCONNECT_RUN_SECONDS: Final = 30.0  # until a run of the instance has ended
+
+# Handing out credentials.
+TOKEN_SECONDS: Final = 30.0  # for an access token to be issued, a renewal included
+CONSUMERS_STARTING: Final = 4  # programs copied at once
+
+# Listing by an integration's hooks.
+LIST_PAGES: Final = 10_000  # of one list in one run
+LIST_PAGE_ITEMS: Final = 10_000
+LIST_CURSOR_CHARACTERS: Final = 4_096
+LIST_KNOWN_CHARACTERS: Final = 4 * MIB  # the keys that a list's cursor keeps, to tell what is gone
+LIST_ASIDE_CHARACTERS: Final = 4_096  # of an item that is no object, kept with its receipt

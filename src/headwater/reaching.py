@@ -7,7 +7,6 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from headwater.connect.envelope import Credential
-from headwater.connect.fields import kept
 from headwater.errors import refuse
 from headwater.settings import Settings
 
@@ -102,7 +101,11 @@ def entering_by(
         if mounted is not None:
             return FromMount(mounted, target)
         if means.ask is None and entry_fields(method):
-            raise refuse("protected_entry_unavailable", safe="Nothing was asked or sent.")
+            message = (
+                "Choose how the credential is entered: --credential-prompt at a terminal, --credential-file with a "
+                "file that only you can read, or --credential-stdin with such a file or a pipe."
+            )
+            raise refuse("protected_entry_unavailable", message, safe="Nothing was asked or sent.")
         if means.device and not has_device_grant(method):
             raise refuse(
                 "invalid_input", "This way to sign in knows no other device.", safe="Nothing was asked or sent."
@@ -130,6 +133,6 @@ def sign_in_by(settings: Settings, target: Target, authenticator: Authenticator,
             person = str(target.owner)
             subject = Subject(target.authority, f"{target.instance_id}/{method.key}", person, person)
             consenting = Consenting(flow, subject, means.person, Loopback.listening, means.device)
-            return Credential(await consenting.through(method, fields), kept(method, fields))
+            return await consenting.through(method, fields)
 
     return sign_in

@@ -51,10 +51,11 @@ def test_an_occupied_instance_answers_before_a_source_is_missed(connected, shop)
     assert not shop.asked
 
 
-@pytest.mark.clause("CLI-351", "CLI-347")
+@pytest.mark.clause("CLI-351", "CLI-352", "CLI-347")
 def test_a_source_is_missed(headwater):
     answer = headwater.type("connections", "connect", "shop/me")
-    refusal(answer, "protected_entry_unavailable", "select_protected_source", "protected_entry", 2)
+    told = refusal(answer, "protected_entry_unavailable", "select_protected_source", "protected_entry", 2)
+    assert all(way in told["message"] for way in ("--credential-prompt", "--credential-file", "--credential-stdin"))
 
 
 @pytest.mark.clause("CLI-386", "CLI-361", "CLI-900")
@@ -247,7 +248,8 @@ def test_a_run_that_the_provider_refuses_cuts_the_connection_off(connected, shop
     del shop.accounts[SENTINEL]
     assert connected.type("collect", "shop/me").failure["code"] == "run_failed"
     assert connected.connection()["state"] == "reauthorization_required"
-    refusal(connected.type("collect", "shop/me"), "not_granted", "repair_connection", "admission")
+    told = refusal(connected.type("collect", "shop/me"), "not_granted", "repair_connection", "admission")
+    assert "connections reconnect shop/me --expected-revision 1 " in told["command"]
 
 
 def test_a_run_of_another_question_asks_a_person(headwater):

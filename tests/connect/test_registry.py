@@ -216,6 +216,26 @@ def test_an_erasure_that_fails_is_tried_again(world):
     assert world.vault.calls["delete"] == 2
 
 
+def test_old_attempts_are_forgotten(world, monkeypatch):
+    """As many as an instance may have are remembered, the newest; one that is under way is never forgotten."""
+    monkeypatch.setattr(limits, "ACQUISITIONS_PER_INSTANCE", 3)
+    late = world.clock.millis + 300_000
+    open_ = Acquisition("acquisition_0", 1000, 1000, 1000, "shop.me", "c", "c1", 1, late)
+    world.registry.begin(open_)
+    made = [world.connect().acquisition, *(world.reconnect("anna2").acquisition for _ in range(3))]
+    found = [world.registry.acquisition(1000, reference) is not None for reference in made]
+    assert found == [False, True, True, True]
+    assert world.registry.acquisition(1000, open_.reference) == open_
+
+
+def test_an_instance_has_a_thousand_connections(world, monkeypatch):
+    monkeypatch.setattr(limits, "CONNECTIONS_PER_INSTANCE", 1)
+    revoke(world.registry, world.target, world.connect().connection, "1")
+    with refused("capacity"):
+        world.connect()
+    assert world.asked == 1
+
+
 @pytest.mark.clause("CLI-321", "CLI-322")
 @given(
     state=st.sampled_from(["pending", "completing", "completed", "failed"]),

@@ -37,7 +37,7 @@ def admit_connect(held: Sequence[Connection], target: Target, now_ms: int) -> No
     if not held:
         return
     step = occupied_step([standing_of(connection, target, now_ms) for connection in held])
-    raise _conflict(step, _command(step, target, held[0]))
+    raise _conflict(step)
 
 
 def admit_enabled(target: Target) -> None:
@@ -88,25 +88,11 @@ def admit_use(connection: Connection, target: Target, now_ms: int, *, also: Sequ
     standing = standing_of(connection, target, now_ms)
     if standing in USABLE or standing in also:
         return standing
-    step = step_of(standing)
-    raise _conflict(step, _command(step, target, connection))
+    raise _conflict(step_of(standing))
 
 
-def _conflict(step: NextAction, command: str) -> HeadwaterError:
-    return refuse(
-        "lifecycle_conflict", _WORDS[step], next_action=step, safe="Nothing was asked or sent.", command=command
-    )
-
-
-def _command(step: NextAction, target: Target, connection: Connection) -> str:
-    """Return what to type for a step, none for one that no command takes."""
-    seen = f"{target.name} --expected-revision {connection.revision}"
-    steps: dict[NextAction, str] = {
-        "repair_connection": f"headwater connections reconnect {seen} --credential-prompt",
-        "revalidate_connection": f"headwater connections revalidate {seen}",
-        "revoke_connection": f"headwater connections revoke {seen}",
-    }
-    return steps.get(step, "")
+def _conflict(step: NextAction) -> HeadwaterError:
+    return refuse("lifecycle_conflict", _WORDS[step], next_action=step, safe="Nothing was asked or sent.")
 
 
 def method_for(target: Target, profile: str | None) -> Method:

@@ -56,11 +56,10 @@ class ConnectionRegistry:
         with self._writing():
             if not acquisition.renews:
                 self._run("end_cut_off", where)
-                if (
-                    self._connection.execute(self._sql["connections_count"], where).get
-                    >= limits.CONNECTIONS_PER_INSTANCE
-                ):
+                had = self._connection.execute(self._sql["connections_count"], where).get
+                if had >= limits.CONNECTIONS_PER_INSTANCE:
                     raise refuse("capacity", "The instance has had as many connections as one may have.")
+            self._run("forget_acquisitions", (*where, limits.ACQUISITIONS_PER_INSTANCE - 2))
             self._run("add_acquisition", asdict(acquisition))
 
     def consume(self, acquisition: Acquisition, now_ms: int) -> bool:

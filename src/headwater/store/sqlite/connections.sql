@@ -47,6 +47,13 @@ UPDATE acquisitions
 SET reason = CASE state WHEN 'pending' THEN 'expired' ELSE 'exchange_unknown' END, state = 'failed'
 WHERE owner = ?1 AND instance_id = ?2 AND state IN ('pending', 'completing') AND generation = 0;
 
+-- name: forget_acquisitions
+-- The oldest that ended, where an instance has more than it may. References are made in the order of time.
+DELETE FROM acquisitions WHERE owner = ?1 AND instance_id = ?2 AND state IN ('completed', 'failed') AND reference < (
+    SELECT reference FROM acquisitions WHERE owner = ?1 AND instance_id = ?2
+    ORDER BY reference DESC LIMIT 1 OFFSET ?3
+);
+
 -- name: add_acquisition
 INSERT INTO acquisitions VALUES (
     :reference, :owner, :acting_user, :team, :instance_id, :connection, :configuration_revision, :generation,

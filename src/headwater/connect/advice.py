@@ -1,0 +1,37 @@
+"""What a person types next, where a refusal only names the step."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+
+from headwater.codes import NextAction
+from headwater.connect.model import Connection, Target
+from headwater.connect.ports import Registry
+from headwater.errors import HeadwaterError
+
+
+@contextmanager
+def advised(registry: Registry, target: Target) -> Iterator[None]:
+    """Give the refusals of work on an instance the command for their step, with the revision as it is now."""
+    try:
+        yield
+    except HeadwaterError as error:
+        with suppress(HeadwaterError):
+            held = registry.held(target.owner, target.instance_id)
+            error.command = error.command or command_for(error.next_action, target.name, held)
+        raise
+
+
+def command_for(step: NextAction, name: str, held: Sequence[Connection]) -> str:
+    """Return what to type for a step at an instance; nothing for a step that no command takes."""
+    if step == "create_connection" and not held:
+        return f"headwater connections connect {name} --credential-prompt"
+    if not held:
+        return ""
+    seen = f"{name} --expected-revision {held[0].revision}"
+    commands: dict[NextAction, str] = {
+        "repair_connection": f"headwater connections reconnect {seen} --credential-prompt",
+        "revalidate_connection": f"headwater connections revalidate {seen}",
+        "revoke_connection": f"headwater connections revoke {seen}",
+        "create_connection": f"headwater connections revoke {seen}",
+    }
+    return commands.get(step, "")

@@ -96,13 +96,15 @@ class TestCodes:
     async def test_a_code_is_asked_for_by_a_masked_target(self, tmp_path):
         person = Person("123456")
         got = await consenting(tmp_path, AsksForCodes(), person).through(BY_CODE, {"email": ENTERED["email"]})
-        assert got == GIVEN
+        assert got.envelope == GIVEN
         assert [challenge.target for challenge in person.shown] == ["a***@example.org"]
         assert "123456" not in repr(person.shown)
 
     @pytest.mark.clause("INT-193")
     async def test_a_wrong_code_is_asked_for_again_and_not_for_ever(self, tmp_path):
-        assert await consenting(tmp_path, AsksForCodes(), Person("0", "123456")).through(PASSWORD, ENTERED) == GIVEN
+        assert (
+            await consenting(tmp_path, AsksForCodes(), Person("0", "123456")).through(PASSWORD, ENTERED)
+        ).envelope == GIVEN
         person = Person(*["0"] * 9)
         with pytest.raises(AuthFailure) as caught:
             await consenting(tmp_path, AsksForCodes(), person).through(PASSWORD, ENTERED)
@@ -117,7 +119,7 @@ class TestDevice:
         provider = Devices(None, slower, None, GIVEN)
         person = Person()
         got = await consenting(tmp_path, provider, person, device=True, pauses=pauses).through(OAUTH, {})
-        assert (got, pauses, len(person.shown)) == (GIVEN, [5, 5, 10, 10], 1)
+        assert (got.envelope, pauses, len(person.shown)) == (GIVEN, [5, 5, 10, 10], 1)
 
     @pytest.mark.clause("INT-194")
     async def test_a_code_that_has_expired_ends_it(self, tmp_path):

@@ -69,7 +69,7 @@ class TestBinding:
         pending = await begun(sign_in)
         assert pending.challenge.target == "a***@example.org"
         assert pending.challenge.upstream == {}
-        assert await sign_in.complete(SUBJECT, PASSWORD, pending.auth_state, RIGHT) == GIVEN
+        assert (await sign_in.complete(SUBJECT, PASSWORD, pending.auth_state, RIGHT)).envelope == GIVEN
         assert provider.given == [ENTERED]
         assert await refused(sign_in, pending.auth_state) == "auth_state_used"
 
@@ -104,7 +104,7 @@ class TestBinding:
         for changed in (whole[:-1], whole + b"A", whole + b"=", b"", whole[:40], whole * 100):
             assert await refused(sign_in, Secret(changed)) == "auth_state_invalid"
         assert provider.given == []
-        assert await sign_in.complete(SUBJECT, PASSWORD, pending.auth_state, RIGHT) == GIVEN
+        assert (await sign_in.complete(SUBJECT, PASSWORD, pending.auth_state, RIGHT)).envelope == GIVEN
 
     @pytest.mark.clause("INT-220", "INT-226", "INT-228")
     async def test_nothing_can_be_read_in_it_even_with_the_key(self, sign_in, tmp_path):
@@ -130,7 +130,7 @@ class TestTime:
     async def test_it_ends_after_ten_minutes(self, sign_in, monkeypatch):
         first, second = await begun(sign_in), await begun(sign_in)
         later(monkeypatch, minutes=10, seconds=-1)
-        assert await sign_in.complete(SUBJECT, PASSWORD, first.auth_state, RIGHT) == GIVEN
+        assert (await sign_in.complete(SUBJECT, PASSWORD, first.auth_state, RIGHT)).envelope == GIVEN
         later(monkeypatch, seconds=2)
         assert await refused(sign_in, second.auth_state) == "auth_state_expired"
 
@@ -139,7 +139,7 @@ class TestTime:
         keys = StateKeys(tmp_path / "auth-state-keys")
         first, second = await begun(sign_in), await begun(sign_in)
         keys.rotate()
-        assert await sign_in.complete(SUBJECT, PASSWORD, first.auth_state, RIGHT) == GIVEN
+        assert (await sign_in.complete(SUBJECT, PASSWORD, first.auth_state, RIGHT)).envelope == GIVEN
         keys.rotate()
         assert await refused(sign_in, second.auth_state) == "auth_state_invalid"
 
@@ -178,7 +178,7 @@ class TestUse:
         pending = await begun(sign_in)
         for _ in range(limits.AUTH_STATE_ANSWERS - 1):
             assert await refused(sign_in, pending.auth_state, WRONG) == "challenge_failed"
-        assert await sign_in.complete(SUBJECT, PASSWORD, pending.auth_state, RIGHT) == GIVEN
+        assert (await sign_in.complete(SUBJECT, PASSWORD, pending.auth_state, RIGHT)).envelope == GIVEN
 
     @pytest.mark.clause("INT-225")
     async def test_two_answers_at_once_are_one(self, sign_in, provider):
@@ -195,7 +195,7 @@ class TestUse:
         await asyncio.sleep(0)
         assert await refused(sign_in, pending.auth_state) == "auth_state_used"
         gate.set()
-        assert await first == GIVEN
+        assert (await first).envelope == GIVEN
 
     @pytest.mark.clause("INT-225")
     def test_of_many_processes_one_takes_it(self, tmp_path):
@@ -210,7 +210,7 @@ class TestUse:
         provider.fails = AuthFailure("provider_unavailable")
         assert await refused(sign_in, pending.auth_state) == "provider_unavailable"
         provider.fails = None
-        assert await sign_in.complete(SUBJECT, PASSWORD, pending.auth_state, RIGHT) == GIVEN
+        assert (await sign_in.complete(SUBJECT, PASSWORD, pending.auth_state, RIGHT)).envelope == GIVEN
 
     async def test_an_answer_that_was_lost_uses_it_up(self, sign_in, provider):
         pending = await begun(sign_in)
@@ -226,7 +226,7 @@ class TestUse:
         for _ in range(limits.SIGN_IN_CHALLENGES - 1):
             pending = await sign_in.complete(SUBJECT, PASSWORD, pending.auth_state, RIGHT)
         if ends:
-            assert await sign_in.complete(SUBJECT, PASSWORD, pending.auth_state, RIGHT) == GIVEN
+            assert (await sign_in.complete(SUBJECT, PASSWORD, pending.auth_state, RIGHT)).envelope == GIVEN
         else:
             assert await refused(sign_in, pending.auth_state) == "provider_protocol_error"
 

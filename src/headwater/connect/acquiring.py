@@ -46,6 +46,18 @@ class Acquiring:
     turns: Turns
     target: Target
 
+    def connectable(self, profile: str | None) -> Method:
+        """Return how a connection would be made, or refuse to make one."""
+        self._admit()
+        return admission.method_for(self.target, profile)
+
+    def renewable(self, reference: str | None, expected_revision: str) -> tuple[Connection, Method]:
+        """Return a connection whose credential may be replaced, and how, or refuse that."""
+        connection = admission.selected(self.registry, self.target, reference)
+        admission.admit_change(connection, self.target, expected_revision)
+        admission.admit_use(connection, self.target, clock.millis())
+        return connection, admission.method_for(self.target, connection.profile)
+
     async def connect(self, profile: str | None, entering: Entering) -> Acquired:
         """Make the instance's connection. What it holds already is told before a source is chosen (CLI-347)."""
         target = self.target
@@ -63,10 +75,7 @@ class Acquiring:
 
     async def reconnect(self, reference: str | None, expected_revision: str, entering: Entering) -> Acquired:
         """Replace the credential of a connection by another one of the same account."""
-        connection = admission.selected(self.registry, self.target, reference)
-        admission.admit_change(connection, self.target, expected_revision)
-        admission.admit_use(connection, self.target, clock.millis())
-        method = admission.method_for(self.target, connection.profile)
+        connection, method = self.renewable(reference, expected_revision)
         return await self._acquire(method, entering(method), connection.reference, connection)
 
     async def _acquire(self, method: Method, entry: Entry, reference: str, before: Connection | None) -> Acquired:

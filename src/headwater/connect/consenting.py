@@ -8,7 +8,7 @@ from typing import Protocol
 
 from headwater import clock, limits
 from headwater.connect.auth_state import Subject
-from headwater.connect.envelope import Envelope
+from headwater.connect.envelope import Credential
 from headwater.connect.failures import AuthFailure
 from headwater.connect.flows import Pending, SignIn
 from headwater.connect.ports import Challenge
@@ -53,14 +53,14 @@ class Consenting:
     device: bool = False
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep
 
-    async def through(self, method: Method, fields: Mapping[str, Secret]) -> Envelope:
+    async def through(self, method: Method, fields: Mapping[str, Secret]) -> Credential:
         """Return the credential. Raise `AuthFailure`; `auth_state_expired` where consent takes longer than it may."""
         try:
             async with asyncio.timeout(limits.CONSENT_SECONDS), AsyncExitStack() as stack:
                 redirects = await stack.enter_async_context(self.listening()) if self._browses(method) else None
                 uri = None if redirects is None else redirects.redirect_uri
                 got = await self.sign_in.start(self.subject, method, fields, redirect_uri=uri)
-                while not isinstance(got, Envelope):
+                while not isinstance(got, Credential):
                     got = await self._answered(method, got, redirects)
                 return got
         except TimeoutError:
@@ -71,7 +71,7 @@ class Consenting:
             return False
         return method.oauth is None or method.oauth.authorize_url is not None
 
-    async def _answered(self, method: Method, pending: Pending, redirects: Redirects | None) -> Pending | Envelope:
+    async def _answered(self, method: Method, pending: Pending, redirects: Redirects | None) -> Pending | Credential:
         challenge = pending.challenge
         if challenge.kind == "device":
             return await self._polled(method, pending)
@@ -87,7 +87,7 @@ class Consenting:
                 raise
             return pending
 
-    async def _polled(self, method: Method, pending: Pending) -> Pending | Envelope:
+    async def _polled(self, method: Method, pending: Pending) -> Pending | Credential:
         """Ask until the device's owner has consented, as often as the provider allows and no longer than it says."""
         challenge = pending.challenge
         if challenge.interval_seconds > limits.CONSENT_SECONDS:
@@ -105,11 +105,11 @@ class Consenting:
 
     async def _complete(
         self, method: Method, pending: Pending, answer: Mapping[str, Secret]
-    ) -> Pending | Envelope | None:
+    ) -> Pending | Credential | None:
         return await self.sign_in.complete(self.subject, method, pending.auth_state, answer)
 
 
-def _there(got: Pending | Envelope | None) -> Pending | Envelope:
+def _there(got: Pending | Credential | None) -> Pending | Credential:
     if got is None:
         raise AuthFailure("provider_protocol_error")
     return got

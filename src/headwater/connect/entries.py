@@ -1,4 +1,4 @@
-"""The two ways by which a credential comes in: a person enters it, or the machine's owner has mounted it."""
+"""The ways by which a credential comes in: entered, obtained before, or mounted by the machine's owner."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -51,10 +51,34 @@ class Entered:
 
     async def keep(self, scope: str, credential: Credential) -> str:
         """See `Entry.keep`."""
-        material = sealed(credential)
-        if len(material) > limits.CUSTODY_BYTES:
-            raise refuse("capacity", "The credential is too large to be kept.", safe="Nothing was stored.")
-        return await self.custody.write_new(scope, material)
+        return await _keep(self.custody, scope, credential)
+
+
+@dataclass(frozen=True)
+class Obtained:
+    """What came of a sign-in that was gone through step by step, before."""
+
+    credential: Credential
+    custody: Custody
+
+    async def fields(self, method: Method, scope: str) -> Mapping[str, Secret]:
+        """See `Entry.fields`."""
+        return {}
+
+    async def sign_in(self, method: Method, fields: Mapping[str, Secret]) -> Credential:
+        """See `Entry.sign_in`."""
+        return self.credential
+
+    async def keep(self, scope: str, credential: Credential) -> str:
+        """See `Entry.keep`."""
+        return await _keep(self.custody, scope, credential)
+
+
+async def _keep(custody: Custody, scope: str, credential: Credential) -> str:
+    material = sealed(credential)
+    if len(material) > limits.CUSTODY_BYTES:
+        raise refuse("capacity", "The credential is too large to be kept.", safe="Nothing was stored.")
+    return await custody.write_new(scope, material)
 
 
 @dataclass

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 from headwater import clock, limits
 from headwater.connect.auth_state import AuthStates, Held, Subject
-from headwater.connect.envelope import Envelope
+from headwater.connect.envelope import Credential, Envelope
 from headwater.connect.failures import AuthFailure
-from headwater.connect.fields import checked, entry_fields
+from headwater.connect.fields import checked, entry_fields, kept
 from headwater.connect.ports import Authenticator, Challenge
 from headwater.connect.throttle import Attempt, Throttle, target_of
 from headwater.manifest.auth import Method
@@ -41,7 +41,7 @@ class SignIn:
         *,
         address: str = "",
         redirect_uri: str | None = None,
-    ) -> Pending | Envelope:
+    ) -> Pending | Credential:
         """Begin with what was entered. `address` is the client's, where a request came from one.
 
         Raise `AuthFailure`; of `invalid_fields` and `auth_throttled` the provider has not been told anything.
@@ -49,11 +49,13 @@ class SignIn:
         fit = checked(method, fields)
         self._admit(subject, method, fit, address, sends_code=method.flow == "verification_code")
         got = await self.authenticator.start(method, fit, redirect_uri)
-        return got if isinstance(got, Envelope) else self._pending(subject, Held(fit, got, 1))
+        if isinstance(got, Envelope):
+            return Credential(got, kept(method, fit))
+        return self._pending(subject, Held(fit, got, 1))
 
     async def complete(
         self, subject: Subject, method: Method, auth_state: Secret, answer: Mapping[str, Secret], *, address: str = ""
-    ) -> Pending | Envelope | None:
+    ) -> Pending | Credential | None:
         """Go on behind a challenge, with the fields of the start; None where a device's owner has not consented yet.
 
         A wrong answer can be tried again, four times. Any other failure ends the sign-in, unless it is one of passing.
@@ -73,7 +75,9 @@ class SignIn:
             self.states.again(nonce, replace(held, challenge=got))
             return Pending(auth_state, _shown(got))
         self.states.end(nonce)
-        return got if isinstance(got, Envelope) else self._pending(subject, Held(held.fields, got, held.number + 1))
+        if isinstance(got, Envelope):
+            return Credential(got, kept(method, held.fields))
+        return self._pending(subject, Held(held.fields, got, held.number + 1))
 
     def _admit(
         self, subject: Subject, method: Method, fields: Mapping[str, Secret], address: str, *, sends_code: bool

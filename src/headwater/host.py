@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from headwater.integrating import Integrating
     from headwater.readiness import Readiness
     from headwater.secret import Secret
+    from headwater.signing_in import SigningIn
     from headwater.store.sqlite.cursors import StreamState
     from headwater.store.sqlite.reading import Reader
     from headwater.store.sqlite.undo import Undone
@@ -342,6 +344,13 @@ class Host:
         from headwater.connecting import Connecting
 
         return Connecting(self.settings, self._passphrase)
+
+    @cached_property
+    def signing_in(self) -> SigningIn:
+        """Signing in by steps. The unfinished sign-ins are this object's."""
+        from headwater.signing_in import SigningIn
+
+        return SigningIn(self.settings, self.connecting)
 
     @property
     def integrating(self) -> Integrating:

@@ -5,16 +5,16 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
-from urllib.parse import urlsplit
 
 from headwater import clock, limits
 from headwater.adapters.hosting import Adapter, Call, Count
+from headwater.adapters.sending import below
 from headwater.connect.envelope import Account, Credential, Envelope
 from headwater.connect.failures import AuthFailure
 from headwater.connect.foreign import received_account, received_challenge, received_envelope
 from headwater.connect.ports import Challenge, Probed
 from headwater.manifest.auth import Method
-from headwater.outbound.client import Answer, Client, Unanswered
+from headwater.outbound.client import Client
 from headwater.secret import Secret
 
 Host = Callable[[], AbstractAsyncContextManager[Adapter]]
@@ -37,7 +37,8 @@ class Hooked:
     """Fills `Authenticator` by the hooks of one integration, for one instance; `host` has its process for a while."""
 
     def __init__(self, host: Host, client: Client, acting: Acting, count: Count) -> None:
-        self._host, self._client, self._acting, self._count = host, client, acting, count
+        self._host, self._acting, self._count = host, acting, count
+        self._send = below(acting.endpoint, client)
 
     async def start(
         self, method: Method, fields: Mapping[str, Secret], redirect_uri: str | None = None
@@ -108,13 +109,6 @@ class Hooked:
             "deadline": clock.text(clock.now() + timedelta(seconds=limits.HOOK_SECONDS)),
         }
         return await adapter.call(Call(hook, arguments, context, self._send, self._count))
-
-    async def _send(self, verb: str, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
-        if url.startswith("/"):
-            url = self._acting.endpoint.rstrip("/") + url
-        if urlsplit(url).scheme not in ("https", "http"):
-            raise Unanswered("provider_protocol_error", sent=False)
-        return await self._client.send(verb, url, headers, body)
 
 
 def _written(envelope: Envelope) -> dict[str, Any]:

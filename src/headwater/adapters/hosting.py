@@ -8,7 +8,6 @@ import asyncio
 import json
 import sys
 import tempfile
-from base64 import b64decode, b64encode
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -16,18 +15,16 @@ from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
 from headwater import limits
+from headwater.adapters.sending import Send, sent
 from headwater.collect.verdict import Exit
 from headwater.connect.failures import AuthFailure, FailureCode
 from headwater.errors import HeadwaterError, refuse
 from headwater.manifest.hook_source import implemented
 from headwater.manifest.integration import Integration
-from headwater.outbound.client import Answer, Unanswered
 from headwater.process.child import Child
 from headwater.process.launch import Launch
 from headwater.wire.framing import LineTooLong
 
-Send = Callable[[str, str, Mapping[str, str], bytes], Awaitable[Answer]]
-"""Sends a method, an address, headers and a body to a provider; raises `Unanswered`."""
 Count = Callable[[], Awaitable[None]]
 """Counts one more attempt, or raises `AuthFailure`."""
 
@@ -112,7 +109,7 @@ class Adapter:
         for _ in range(limits.HOOK_REQUESTS):
             told = await self._line()
             if "http" in told:
-                await self._send(await _sent(call.send, told["http"]))
+                await self._send(await sent(call.send, told["http"]))
             elif "throttle" in told:
                 await self._send(await _counted(call.count))
             elif "failure" in told:
@@ -177,29 +174,6 @@ async def running(folder: Path, integration: Integration, hidden: Sequence[Path]
     except Unready:
         message = "The integration's code could not be started."
         raise refuse("unavailable", message, stage="readiness", next_action="retry_explicitly") from None
-
-
-async def _sent(send: Send, asked: object) -> Mapping[str, Any]:
-    """Send what a hook asks to be sent, and tell what came of it."""
-    try:
-        verb, url, headers, body = _request(asked)
-        answer = await send(verb, url, headers, body)
-    except (KeyError, TypeError, ValueError, AttributeError):
-        return {"failure": "provider_protocol_error"}
-    except Unanswered as error:
-        lost = error.sent and asked_to_write(asked)
-        return {"failure": "exchange_unknown" if lost else error.code}
-    return {"status": answer.status, "body": b64encode(answer.body).decode(), "retry_after": answer.retry_after}
-
-
-def asked_to_write(asked: Any) -> bool:
-    """Whether a request may change something at the provider."""
-    return asked["method"] not in ("GET", "HEAD")
-
-
-def _request(asked: Any) -> tuple[str, str, dict[str, str], bytes]:
-    headers = {str(name): str(value) for name, value in asked["headers"].items()}
-    return str(asked["method"]), str(asked["url"]), headers, b64decode(asked["body"])
 
 
 async def _counted(count: Count) -> Mapping[str, Any]:

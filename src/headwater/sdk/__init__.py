@@ -6,6 +6,7 @@ DetailLane   the details of one parent's records, with every key accounted for
 Enumeration  what became of each record of a stream that rides on another one's cursor
 RunContext   what the streams of a run share: options, scope, the owner to `ask`, a place for `blob`s
 Fail         raise it to end the run as failed, with a sentence for the owner
+Incomplete   raise it where one stream cannot be collected to its end; the others go on
 Declined     the owner did not answer
 Misuse       the connector asked the SDK for something that would break the profile
 
@@ -27,10 +28,20 @@ stdout belongs to the protocol, from this import on: whatever else the program p
 from headwater.sdk.channel import is_connector, take_stdout
 from headwater.sdk.connector import Connector
 from headwater.sdk.lanes import DetailLane, Enumeration
-from headwater.sdk.outcome import Declined, Fail, Misuse
+from headwater.sdk.outcome import Declined, Fail, Incomplete, Misuse
 from headwater.sdk.streams import RunContext, StreamRun
 
 if is_connector():
     take_stdout()
 
-__all__ = ["Connector", "Declined", "DetailLane", "Enumeration", "Fail", "Misuse", "RunContext", "StreamRun"]
+__all__ = [
+    "Connector",
+    "Declined",
+    "DetailLane",
+    "Enumeration",
+    "Fail",
+    "Incomplete",
+    "Misuse",
+    "RunContext",
+    "StreamRun",
+]

@@ -8,7 +8,6 @@ author did not foresee is told to nobody but the log, redacted (INT-284, INT-492
 """
 
 import asyncio
-import importlib.util
 import inspect
 import json
 import os
@@ -23,7 +22,7 @@ from typing import Any, BinaryIO
 from headwater import clock
 from headwater.sdk.channel import take_stdout
 from headwater.sdk.context import Context, Provider
-from headwater.sdk.hooks import implemented
+from headwater.sdk.hooks import implemented, loaded
 from headwater.sdk.http import Http
 from headwater.sdk.integration import Account, Envelope, Integration
 from headwater.sdk.logging import Log
@@ -59,30 +58,11 @@ class Pipe:
 def main(folder: Path) -> None:
     """Load the integration of a folder, and serve it."""
     pipe = Pipe(sys.stdin.buffer, take_stdout())
-    kind = _loaded(folder)
+    kind = loaded(folder)
     pipe.send({"hooks": implemented(kind)})
     integration = kind()
     while (call := pipe.receive()) is not None:
         pipe.send(_answered(integration, call, pipe))
-
-
-def _loaded(folder: Path) -> type[Integration]:
-    """Return the one class of `integration.py` that is an integration."""
-    spec = importlib.util.spec_from_file_location("integration", folder / "integration.py")
-    if spec is None or spec.loader is None:
-        raise SystemExit("integration.py cannot be loaded")
-    sys.path.insert(0, str(folder))
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["integration"] = module
-    spec.loader.exec_module(module)
-    found = [
-        member
-        for member in vars(module).values()
-        if inspect.isclass(member) and issubclass(member, Integration) and member.__module__ == "integration"
-    ]
-    if len(found) != 1:
-        raise SystemExit("integration.py must hold one class that derives from Integration")
-    return found[0]
 
 
 def _answered(integration: Integration, call: Mapping[str, Any], pipe: Pipe) -> dict[str, Any]:

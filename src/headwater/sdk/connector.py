@@ -12,7 +12,7 @@ from msgspec import UNSET
 from headwater.manifest.declaration import Declaration
 from headwater.manifest.reading import read
 from headwater.sdk.channel import Channel
-from headwater.sdk.outcome import Cancelled, Fail
+from headwater.sdk.outcome import Cancelled, Fail, Incomplete
 from headwater.sdk.streams import RunContext, StreamRun
 from headwater.wire.messages import CollectionStream, Start
 
@@ -106,6 +106,9 @@ class Connector:
                 stream.emit(data)
         except Fail:
             raise
+        except Incomplete as failure:
+            stream.skip(STREAM_FAILED, str(failure))
+            return False
         except Exception as failure:  # noqa: BLE001 - the run boundary of one stream (CP-811)
             traceback.print_exc()
             stream.skip(STREAM_FAILED, f"{type(failure).__name__} in the connector")

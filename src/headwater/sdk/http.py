@@ -29,7 +29,7 @@ class Answer:
         """Return the body's JSON value, or raise `Refused` where it is none."""
         try:
             return json_text.loads(self.body)
-        except ValueError:
+        except (ValueError, RecursionError):
             pass
         raise Refused("provider_protocol_error")
 

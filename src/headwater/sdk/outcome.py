@@ -20,6 +20,10 @@ class Declined(Fail):
     """The owner cancelled the question, or nobody answered in time."""
 
 
+class Incomplete(Exception):
+    """One stream could not be collected to its end, and fails alone; the message says why, for the owner to read."""
+
+
 class Misuse(RuntimeError):
     """The call would put something on the wire that the profile forbids; nothing was written."""
 

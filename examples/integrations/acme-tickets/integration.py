@@ -1,0 +1,51 @@
+"""Acme Tickets: an account, what is offered there, and buying it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from headwater.sdk.integration import Account, Context, Envelope, Integration, Page
+
+
+class AcmeTickets(Integration):
+    """Each hook is one attempt. What it cannot do, `accepted` says with a code of the list."""
+
+    def start_auth(self, ctx: Context, method: str, fields: Mapping[str, str]) -> Envelope:
+        return Envelope(fields["token"])
+
+    def get_account(self, ctx: Context) -> Account:
+        told = self._get(ctx, "/me")
+        return Account(told["id"], "acme.user", told["name"])
+
+    def list_groups(self, ctx: Context, cursor: str | None) -> Page:
+        return self._page(ctx, "groups", cursor)
+
+    def list_events(self, ctx: Context, cursor: str | None) -> Page:
+        return self._page(ctx, "events", cursor)
+
+    def list_ticket_inventory(self, ctx: Context, cursor: str | None) -> Page:
+        return self._page(ctx, "tickets", cursor)
+
+    def quote(self, ctx: Context, order: Mapping[str, Any]) -> Mapping[str, Any]:
+        return self._post(ctx, "/quotes", order)
+
+    def fulfill(self, ctx: Context, order: Mapping[str, Any], idempotency_key: str) -> Mapping[str, Any]:
+        return self._post(ctx, "/orders", {**order, "reference": idempotency_key})
+
+    def get_fulfillment(self, ctx: Context, reference: str) -> Mapping[str, Any]:
+        return self._get(ctx, f"/orders/{reference}")
+
+    def disconnect(self, ctx: Context) -> None:
+        self._post(ctx, "/sign-out", {})
+
+    def _page(self, ctx: Context, kind: str, cursor: str | None) -> Page:
+        told = self._get(ctx, f"/{kind}?cursor={cursor or ''}")
+        return Page(told["items"], told["next"], complete=told["next"] is None)
+
+    def _get(self, ctx: Context, path: str) -> Any:
+        return ctx.http.request("GET", path, headers=self._headers(ctx)).accepted().json()
+
+    def _post(self, ctx: Context, path: str, body: Mapping[str, Any]) -> Any:
+        return ctx.http.request("POST", path, headers=self._headers(ctx), json=dict(body)).accepted().json()
+
+    def _headers(self, ctx: Context) -> Mapping[str, str]:
+        return {"authorization": f"Bearer {ctx.credential.access_token}"} if ctx.credential else {}

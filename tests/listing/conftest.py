@@ -1,0 +1,81 @@
+"""The example integration and its real service; and lists of hooks that misbehave, in the same real program."""
+
+import importlib.util
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from headwater.sdk.testing import Transcript, collect
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "integrations" / "acme-tickets"
+PROGRAM = """
+import os, runpy, sys
+os.chdir(os.path.dirname(sys.argv[1]))
+runpy.run_module("headwater.listing", run_name="__main__")
+"""
+ANSWER = {"access_token": "token-of-ada"}
+CODE = """
+import json, time
+from headwater.sdk.integration import Account, Context, Envelope, Integration, Page, Refused
+
+class Guest(Integration):
+    def start_auth(self, ctx, method, fields):
+        return Envelope(fields["token"])
+
+    def get_account(self, ctx):
+        return Account("ada", "acme.user")
+
+    def list_groups(self, ctx, cursor):
+        return Page([{"id": "g1", "name": "Town hall"}], None, True)
+
+    def list_ticket_inventory(self, ctx, cursor):
+        return Page([], None, True)
+
+    def list_events(self, ctx, cursor):
+"""
+
+
+def event(name: str) -> dict[str, Any]:
+    """Return an event as the example's schema has it."""
+    return {"id": name, "name": name.title(), "starts_at": "2027-05-01T19:30:00Z"}
+
+
+def _service() -> Any:
+    spec = importlib.util.spec_from_file_location("acme_provider", EXAMPLE / "provider.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.Acme()
+
+
+@pytest.fixture
+def service() -> Iterator[Any]:
+    """The service of the example, on a free port."""
+    with _service() as running:
+        Thread(target=running.serve_forever, daemon=True).start()
+        yield running
+        running.shutdown()
+
+
+@pytest.fixture
+def copied(tmp_path: Path) -> Callable[..., Path]:
+    """Copy the example, with other code for its events where that is given; return the folder."""
+
+    def copy(events: str = "") -> Path:
+        folder = tmp_path / "acme-tickets"
+        shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
+        if events:
+            lines = "".join(f"        {line}\n" for line in events.strip("\n").splitlines())
+            (folder / "integration.py").write_text(CODE + lines)
+        return folder
+
+    return copy
+
+
+def listed(folder: Path, **more: Any) -> Transcript:
+    """Run the lists of a folder bare: START in, messages out."""
+    return collect(folder, program=(sys.executable, "-c", PROGRAM), **{"answers": [ANSWER], **more})

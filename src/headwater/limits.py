@@ -137,7 +137,7 @@ HOOK_START_SECONDS: Final = 10.0  # until an integration's process says which ho
 HOOK_REQUESTS: Final = 100  # that one call may have the host send
 EVIDENCE_LIFETIME_MAX_MS: Final = 300_000
 
-# Custody: one version, one call to a keyring, how long a sealed file's lock is waited for, and how large such a file is.
+# Custody: one version, one call to a keyring, how long a sealed file's lock is waited for, and how large it is.
 CUSTODY_BYTES: Final = 64 * KIB
 KEYRING_CALL_SECONDS: Final = 2.0
 SEALED_LOCK_SECONDS: Final = 5.0

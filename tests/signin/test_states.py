@@ -173,6 +173,7 @@ class TestUse:
         for _ in range(limits.AUTH_STATE_ANSWERS):
             assert await refused(sign_in, pending.auth_state, WRONG) == "challenge_failed"
         assert await refused(sign_in, pending.auth_state, RIGHT) == "auth_state_used"
+        assert sign_in.states._held == {}
 
     async def test_a_right_answer_behind_wrong_ones_counts(self, sign_in):
         pending = await begun(sign_in)

@@ -46,8 +46,8 @@ class UsedStates(Protocol):
         """Take a state for one answer; False where it is used up, or another answer to it is under way."""
         ...
 
-    def settle(self, nonce: str, *, wrong: bool) -> None:
-        """Let go of a state that may be answered again; with the last wrong answer it is used up."""
+    def settle(self, nonce: str, *, wrong: bool) -> bool:
+        """Let go of a state that may be answered again; False where that was its last wrong answer."""
         ...
 
 
@@ -117,7 +117,8 @@ class AuthStates:
         """Let a state be answered again, about `held` from now on."""
         if held is not None:
             self._held[nonce] = (self._held[nonce][0], held)
-        self.used.settle(nonce, wrong=wrong)
+        if not self.used.settle(nonce, wrong=wrong):
+            self.end(nonce)
 
     def end(self, nonce: str) -> None:
         """Forget a sign-in. Its state stays claimed, and so used up."""

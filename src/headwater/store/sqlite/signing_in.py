@@ -32,10 +32,10 @@ class SignInStore:
             self._run("forget_auth_states", (now_ms,))
             return self._run("claim_auth_state", (nonce, expires_at_ms)).fetchone() is not None
 
-    def settle(self, nonce: str, *, wrong: bool) -> None:
+    def settle(self, nonce: str, *, wrong: bool) -> bool:
         """See `UsedStates.settle`."""
         with self._writing():
-            self._run("settle_auth_state", (nonce, int(wrong), limits.AUTH_STATE_ANSWERS))
+            return not self._run("settle_auth_state", (nonce, int(wrong), limits.AUTH_STATE_ANSWERS)).get
 
     def add(self, counted: Sequence[Counted], now_ms: int) -> int:
         """See `Counters.add`."""

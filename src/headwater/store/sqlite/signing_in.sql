@@ -9,7 +9,7 @@ ON CONFLICT (nonce) DO UPDATE SET claimed = 1 WHERE claimed = 0
 RETURNING nonce;
 
 -- name: settle_auth_state
-UPDATE auth_states SET wrong = wrong + ?2, claimed = (wrong + ?2 >= ?3) WHERE nonce = ?1;
+UPDATE auth_states SET wrong = wrong + ?2, claimed = (wrong + ?2 >= ?3) WHERE nonce = ?1 RETURNING claimed;
 
 -- name: forget_auth_attempts
 DELETE FROM auth_attempts WHERE forget_at_ms <= ?1;

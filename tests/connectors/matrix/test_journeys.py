@@ -39,8 +39,8 @@ def test_two_runs_leave_versions_and_a_searchable_archive(account: Account, head
     assert [path for path in headwater.state.rglob("*") if path.is_file() and told in path.read_bytes()] == []
 
 
-def test_a_run_that_is_killed_goes_on_where_it_was(account: Account, headwater: Any, words: list[str]) -> None:
-    """Kill -9 of the host between two pages of history: nothing is lost, nothing is doubled."""
+def test_a_run_that_is_killed_loses_and_doubles_nothing(account: Account, headwater: Any, words: list[str]) -> None:
+    """Kill -9 of the host between two pages of history."""
     account.shorten()
     room = account.user.make_room("Kitchen")
     sent = {account.user.send(room, f"Number {number}") for number in range(45)}

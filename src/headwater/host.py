@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from headwater.connecting import Connecting
     from headwater.control import Question
     from headwater.cursors import Cursors, StateAddress
+    from headwater.handing import Handing
     from headwater.integrating import Integrating
     from headwater.readiness import Readiness
     from headwater.secret import Secret
@@ -351,6 +352,13 @@ class Host:
         from headwater.signing_in import SigningIn
 
         return SigningIn(self.settings, self.connecting)
+
+    @property
+    def handing(self) -> Handing:
+        """What the owner hands out of custody."""
+        from headwater.handing import Handing
+
+        return Handing(self.settings)
 
     @property
     def integrating(self) -> Integrating:

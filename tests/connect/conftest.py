@@ -122,12 +122,17 @@ class Connected(Headwater):
 def headwater(tmp_path: Path, shop: Shop, commands: Commands) -> Connected:
     """A Headwater whose credentials go into a sealed file, with one instance of the shop."""
     headwater = Connected(tmp_path, commands=commands)
+    set_up(headwater, shop)
+    return headwater
+
+
+def set_up(headwater: Connected, shop: Shop) -> None:
+    """Configure an instance of the shop, and a sealed file for its credential."""
     key = headwater.write("key", "k" * 43)
-    sealed = f'binding = "sealed_file"\nfile = "{tmp_path}/custody.sealed"\nkey_file = "{key}"\n'
+    sealed = f'binding = "sealed_file"\nfile = "{headwater.place}/custody.sealed"\nkey_file = "{key}"\n'
     folder = f'[instances."shop/me"]\nfolder = "{SHOP}"\n'
     headwater.write("collect.toml", f'format = "headwater-collect/1"\n[custody]\n{sealed}{folder}')
     headwater.configure(f'[connectors.shop.instances.me]\nendpoint = "{shop.url}"\n')
-    return headwater
 
 
 @pytest.fixture

@@ -179,6 +179,41 @@ def disconnect(cli: Cli, selection: Selection) -> None:
     disconnect(cli, selection)
 
 
+@connections.command()
+@on_instance
+@which
+@click.option("--consumer", "name", required=True, metavar="NAME", help="The program, as [consumers] names it.")
+@click.option("--args", "arguments", default="[]", metavar="JSON", help="Its further arguments: an array of texts.")
+@pass_cli
+def launch(cli: Cli, selection: Selection, reference: str | None, name: str, arguments: str) -> int:
+    """Run a program that the configuration pins, with the credential of a connection on its descriptor 3.
+
+    Exit status: the program's, 128 + N where signal N ended it; 1 or 2 where it was not started.
+    """
+    from headwater.cli.handing import further
+
+    return cli.host.handing.launch(selection, reference, name, further(arguments))
+
+
+@connections.command()
+@on_instance
+@which
+@click.option(
+    "--reveal", is_flag=False, flag_value=True, default=False, type=bool, help="Print the token, and nothing else."
+)
+@pass_cli
+def token(cli: Cli, selection: Selection, reference: str | None, reveal: bool) -> None:
+    """Hand out the access token of a connection that was made by consent, renewed where it is due.
+
+    Exit status: 0 handed out, 1 it was refused or failed, 2 what was typed does not fit.
+    """
+    told, revealed = cli.host.handing.token(selection, reference, reveal=reveal)
+    if revealed is not None:
+        cli.output.write(revealed.reveal() + b"\n")
+        return
+    cli.output.result(told, lambda: pairs({**told, "scopes": " ".join(told["scopes"])}))
+
+
 def _run(work: Coroutine[Any, Any, Mapping[str, Any]]) -> Mapping[str, Any]:
     import asyncio
 

@@ -289,6 +289,12 @@ SHAPES: Final[Mapping[str, Shape]] = {
         **dict.fromkeys(("connection", "local_state", "provider_outcome"), str),
         "revision": int,
     },
+    "connections token": {
+        **_SELECTORS,
+        **dict.fromkeys(("connection", "issue", "expires_at?"), str),
+        "scopes": _NAMES,
+        "refreshed": bool,
+    },
     "serve": {"listening": str, "token_file": str},
     "connectors list": {
         "connectors": [{"connector": str, "origin": str, "version": MAYBE_TEXT, "digest": str, "description": str}]

@@ -18,7 +18,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from headwater import clock, limits
 from headwater.errors import HeadwaterError, refuse
-from headwater.link.unix import Unanswered, Unreached, put
+from headwater.link.unix import Unanswered, Unreached, put, put_for
 
 VERSION: Final = "headwater-owner/1"
 Want = Literal["greet", "status", "stop", "sign_in", "token", "launch", "shutdown"]
@@ -81,15 +81,21 @@ def ask(place: Place, want: Want, seconds: float = limits.LINK_SECONDS, **member
     `unavailable` where none runs, `owner_build_mismatch` where it is of another build, `outcome_unknown` where its
     answer never came.
     """
+    return ask_for(place, want, seconds, 0, **members)[0]
+
+
+def ask_for(place: Place, want: Want, seconds: float, at_most: int, **members: Any) -> tuple[dict[str, Any], list[int]]:
+    """Ask as `ask` does, and return what it tells with the descriptors that it hands over, which the caller closes."""
     try:
-        told = put(place.socket, {"version": VERSION, "build": build(), "want": want, **members}, seconds)
+        question = {"version": VERSION, "build": build(), "want": want, **members}
+        told, descriptors = put_for(place.socket, question, seconds, at_most)
     except Unreached:
         raise refuse("unavailable", "The owner of this state directory is not running.", stage="readiness") from None
     except Unanswered:
         raise refuse("outcome_unknown", "The owner's answer never came; it may have done what it was asked.") from None
     if "refused" in told:
         raise _refused(told["refused"])
-    return dict(told.get("result", {}))
+    return dict(told.get("result", {})), descriptors
 
 
 def started(place: Place, config_path: Path) -> None:

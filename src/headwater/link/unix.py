@@ -1,8 +1,9 @@
 """One question and one answer over a Unix socket, between processes of the same user.
 
 The peer's user is taken from the kernel, not from what it says. Nothing of a question is kept, so a secret may
-go this way. A socket is reached through its folder's descriptor, because a socket's path has room for some 100 bytes
-and a state directory may be deeper.
+go this way. An answer may carry descriptors: they come with its first byte, a space, which JSON passes over. A
+socket is reached through its folder's descriptor, because a socket's path has room for some 100 bytes and a state
+directory may be deeper.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import struct
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -23,7 +24,16 @@ if TYPE_CHECKING:
     import asyncio
 
 Message = Mapping[str, Any]
-Handler = Callable[[Message], Awaitable[Message]]
+
+
+class Handed(NamedTuple):
+    """An answer with descriptors, which are closed here once it is sent or cannot be."""
+
+    message: Message
+    descriptors: tuple[int, ...]
+
+
+Handler = Callable[[Message], Awaitable[Message | Handed]]
 
 
 class Unreached(Exception):
@@ -68,12 +78,26 @@ async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, ha
         async with asyncio.timeout(limits.LINK_SECONDS):
             question = msgspec.json.decode(await reader.readuntil(b"\n"), type=dict[str, Any])
         async with asyncio.timeout(seconds):
-            writer.write(msgspec.json.encode(await handler(question)) + b"\n")
+            answer = await handler(question)
+            if isinstance(answer, Handed):
+                answer = _hand_over(writer.get_extra_info("socket"), answer)
+            writer.write(msgspec.json.encode(answer) + b"\n")
             await writer.drain()
     except (OSError, TimeoutError, msgspec.DecodeError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
         pass
     finally:
         writer.close()
+
+
+def _hand_over(link: Any, answer: Handed) -> Message:
+    """Send the descriptors ahead of an answer, and return the rest of it: a byte always has room in a new socket."""
+    try:
+        with socket.socket(fileno=os.dup(link.fileno())) as same:
+            socket.send_fds(same, [b" "], answer.descriptors)
+    finally:
+        for descriptor in answer.descriptors:
+            os.close(descriptor)
+    return answer.message
 
 
 def ask(path: Path, question: Message) -> dict[str, Any] | None:
@@ -86,6 +110,11 @@ def ask(path: Path, question: Message) -> dict[str, Any] | None:
 
 def put(path: Path, question: Message, seconds: float) -> dict[str, Any]:
     """Put a question to whoever serves `path` and return the answer. Raise `Unreached` or `Unanswered`."""
+    return put_for(path, question, seconds, 0)[0]
+
+
+def put_for(path: Path, question: Message, seconds: float, at_most: int) -> tuple[dict[str, Any], list[int]]:
+    """Put a question as `put` does; return the answer with the descriptors that it carries, which the caller closes."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:
         link.settimeout(seconds)
         try:
@@ -95,12 +124,21 @@ def put(path: Path, question: Message, seconds: float) -> dict[str, Any]:
                 raise Unreached
         except OSError:
             raise Unreached from None
+        descriptors: list[int] = []
         try:
             link.sendall(msgspec.json.encode(question) + b"\n")
+            begun, descriptors, flags, _ = socket.recv_fds(link, 1, at_most)
+            for descriptor in descriptors:
+                os.set_inheritable(descriptor, False)
             with link.makefile("rb") as answers:
-                return msgspec.json.decode(answers.readline(limits.LINK_BYTES), type=dict[str, Any])
-        except (OSError, msgspec.DecodeError):
+                told = msgspec.json.decode(begun + answers.readline(limits.LINK_BYTES), type=dict[str, Any])
+            if flags & socket.MSG_CTRUNC:
+                raise Unanswered
+        except (OSError, msgspec.DecodeError, Unanswered):
+            for descriptor in descriptors:
+                os.close(descriptor)
             raise Unanswered from None
+        return told, descriptors
 
 
 @contextmanager

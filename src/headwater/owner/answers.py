@@ -1,4 +1,4 @@
-"""What an owner answers: how an instance stands, its stop, a step of a sign-in, an access token."""
+"""What an owner answers: how an instance stands, its stop, a step of a sign-in, what it hands out."""
 
 import os
 from collections.abc import Mapping
@@ -14,8 +14,10 @@ from headwater.configuration.selecting import Selection
 from headwater.connect.failures import AuthFailure
 from headwater.errors import refuse
 from headwater.host import Host
+from headwater.link.unix import Handed
 from headwater.manifest.auth import Method
 from headwater.outbound.client import Client, Reach
+from headwater.owner.handing import Handing
 from headwater.owner.served import Served, identified, selected
 from headwater.owner.supervisor import Supervisor
 
@@ -27,8 +29,9 @@ class Answers:
 
     def __init__(self, host: Host, supervisor: Supervisor, incarnation: str) -> None:
         self._host, self._supervisor, self._incarnation = host, supervisor, incarnation
+        self._handing = Handing(host)
 
-    async def to(self, asked: Asked) -> Mapping[str, Any]:
+    async def to(self, asked: Asked) -> Mapping[str, Any] | Handed:
         """Answer a question, or raise the refusal of it."""
         match asked.get("want"):
             case "greet":
@@ -41,6 +44,10 @@ class Answers:
                 return {"observation": await self._supervisor.stop(one, *named)}
             case "sign_in":
                 return await self._step(asked)
+            case "token":
+                return await self._handing.token(asked)
+            case "launch":
+                return await self._handing.launch(asked)
         raise refuse("unsupported", "The owner does not know what it was asked.", stage="admission")
 
     def _selected(self, asked: Asked) -> Served:
@@ -81,6 +88,8 @@ async def _taken(hooked: Hooked, method: Method, asked: Asked) -> Any:
             return await hooked.probe(method, to_credential(asked["credential"]))
         case "disconnect":
             return await hooked.disconnect(method, to_credential(asked["credential"]))
+        case "configure":
+            return await hooked.configure(to_credential(asked["credential"]), asked["values"])
     raise refuse("unsupported", "No code signs in to this instance in that way.", stage="admission")
 
 

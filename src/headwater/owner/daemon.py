@@ -17,7 +17,7 @@ from headwater import clock, limits
 from headwater.errors import HeadwaterError, refuse
 from headwater.host import Host
 from headwater.link.owner import VERSION, Place, build
-from headwater.link.unix import Message, serving
+from headwater.link.unix import Handed, Message, serving
 from headwater.owner.answers import Answers
 from headwater.owner.scheduling import Scheduling
 from headwater.owner.supervisor import Supervisor
@@ -62,7 +62,7 @@ class Owner:
                 async with asyncio.timeout(max(left, limits.OWNER_TICK_SECONDS)):
                     await self._ending.wait()
 
-    async def _answer(self, asked: Message) -> Message:
+    async def _answer(self, asked: Message) -> Message | Handed:
         if asked.get("want") == "shutdown" and asked.get("version") == VERSION:
             self._ending.set()
             return {"result": {}}
@@ -70,7 +70,10 @@ class Owner:
             async with self._working():
                 if asked.get("version") != VERSION or asked.get("build") != build():
                     raise refuse("owner_build_mismatch", command="headwater setup owner-stop")
-                return {"result": await self._answers.to(asked)}
+                told = await self._answers.to(asked)
+                if isinstance(told, Handed):
+                    return told._replace(message={"result": told.message})
+                return {"result": told}
         except HeadwaterError as error:
             return {"refused": _told(error)}
 

@@ -171,10 +171,10 @@ BOMB = '<?xml version="1.0"?><!DOCTYPE b [<!ENTITY a "aaaaaaaaaa">%s]>' + WHOLE 
 def test_what_is_no_feed_or_a_bomb_is_refused(document: str) -> None:
     """At once, and in little memory."""
     tracemalloc.start()
-    begun = time.monotonic()
+    begun = time.process_time()
     with pytest.raises(NotAFeed):
         read(document)
-    assert time.monotonic() - begun < 5
+    assert time.process_time() - begun < 5
     assert tracemalloc.get_traced_memory()[1] < 64 * 1024 * 1024
     tracemalloc.stop()
 
@@ -191,10 +191,10 @@ def test_no_content_makes_it_slow(unit: str) -> None:
     """Half a megabyte of what is slow elsewhere, as text and as escaped markup."""
     escaped = unit.replace("&", "&amp;").replace("<", "&lt;")
     for text in (unit * (500_000 // len(unit)), escaped * (500_000 // len(escaped))):
-        begun = time.monotonic()
+        begun = time.process_time()
         with suppress(NotAFeed):
             read(f"<rss><channel><item><guid>1</guid><description>{text}</description></item></channel></rss>")
-        assert time.monotonic() - begun < 5
+        assert time.process_time() - begun < 5
 
 
 def test_entries_are_told_apart_by_what_tells_them_apart() -> None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
-from connectors.imap.people import CONNECTOR, Person, message, subjects
+from connectors.imap.people import CONNECTOR, Person, deleted, message, subjects
 
 from headwater.sdk.testing import Transcript, collect
 
@@ -160,6 +160,24 @@ def test_a_message_that_the_server_does_not_hand_out_costs_no_other() -> None:
     assert transcript.done["status"] == "succeeded"
     assert subjects(transcript) == ["B"]
     assert transcript.state["messages"]["mailboxes"]["INBOX"]["now"]["known"] == "2"
+
+
+def test_a_list_that_is_not_whole_deletes_nothing() -> None:
+    """Two messages are there, the server says, and names one: the other is not gone, and the mailbox is skipped."""
+    row = b"* %d FETCH (UID %d RFC822.SIZE 9 FLAGS ())\r\n"
+    examined = EXAMINED.replace(b"* 1 EXISTS", b"* 2 EXISTS").replace(b"UIDNEXT 2", b"UIDNEXT 3")
+    given = b'* %d FETCH (UID %d RFC822.SIZE 9 FLAGS () BODY[] "Subject: B")\r\n'
+    one, both = row % (1, 1) + b"%t OK .\r\n", row % (1, 1) + row % (2, 2) + b"%t OK .\r\n"
+    bodies = given % (1, 1) + given % (2, 2) + b"%t OK .\r\n"
+    options = {"host": "127.0.0.1", "security": "none"}
+    with speaking(*LISTED, STATUS, examined, both, bodies) as port:
+        first = collect(CONNECTOR, options={**options, "port": port}, answers=[ANSWER], timeout_seconds=30)
+    assert len(subjects(first)) == 2
+    with speaking(*LISTED, STATUS, examined, one) as port:
+        second = collect(CONNECTOR, options={**options, "port": port}, state=first.state, answers=[ANSWER])
+    assert deleted(second) == []
+    assert [m["reason"] for m in second.messages if m["type"] == "SKIP_RESULT"] == ["unreadable"]
+    assert second.state["messages"] == first.state["messages"]
 
 
 def test_the_test_server_is_what_it_says(person: Person) -> None:

@@ -153,6 +153,9 @@ class Walk:
         listing = Listing()
         for window in self._account.listing(selected.exists, first_uid, items):
             listing.take(window)
+        # What is not whole proves of nothing that it is gone.
+        if first_uid == 1 and len(listing) < selected.exists:
+            raise Refused
         return listing
 
     def _read(self, name: str, place: Place, sizes: Iterable[tuple[int, int]], *, noting: bool = False) -> None:

@@ -17,6 +17,7 @@ HEAVY = [
     "cryptography",
     "difflib",
     "headwater.collect.runs",
+    "headwater.connect.ports",
     "headwater.process",
     "headwater.sdk",
     "headwater.server",

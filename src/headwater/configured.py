@@ -47,10 +47,19 @@ def declared_by(folder: ConnectorFolder) -> Declared:
     """Return what a connector declares that an instance of it is derived from."""
     from headwater.configuration.revisions import Declared
 
-    integration, options = folder.integration, folder.package.options.get("properties", {})
+    integration, options = folder.integration, folder.option_rules
     methods = {} if integration is None else integration.methods
-    endpoint = options.get("endpoint", {}).get("default")
+    rule = options.get("endpoint")
+    endpoint = rule.get("default") if isinstance(rule, dict) else None
     return Declared(folder.version, methods, "endpoint" in options, endpoint if isinstance(endpoint, str) else None)
+
+
+def placed_options(settings: Settings, name: str, folder: ConnectorFolder) -> dict[str, str]:
+    """Return the options that `config.toml` gives an instance: its endpoint, where its connector takes one."""
+    entry = read_if_there(settings.config_path).find(*name.split("/"))
+    if entry is None or entry.endpoint is None or "endpoint" not in folder.option_rules:
+        return {}
+    return {"endpoint": entry.endpoint}
 
 
 def shipped() -> Collection[str]:

@@ -156,15 +156,10 @@ class Host:
         declaration = read(manifest)
         return Program(declaration, command, declaration.short_name, ADHOC)
 
-    def _placed(self, instance: Instance) -> dict[str, Any]:
-        """Return the endpoint that the configuration gives an instance, where its connector has such an option."""
-        if not self.settings.config_path.exists():
-            return {}
-        from headwater.configuration.reading import read
+    def _placed(self, instance: Instance) -> dict[str, str]:
+        from headwater.configured import placed_options
 
-        entry = read(self.settings.config_path).find(*instance.name.split("/"))
-        takes_it = "endpoint" in self._folder_of(instance).package.options.get("properties", {})
-        return {"endpoint": entry.endpoint} if entry is not None and entry.endpoint is not None and takes_it else {}
+        return placed_options(self.settings, instance.name, self._folder_of(instance))
 
     def _folder_of(self, instance: Instance) -> ConnectorFolder:
         from headwater.catalog.folders import folder_at
@@ -346,19 +341,19 @@ class Host:
 
         return Connecting(self.settings, self._passphrase)
 
-    @cached_property
-    def signing_in(self) -> SigningIn:
-        """Signing in by steps. The unfinished sign-ins are this object's."""
-        from headwater.signing_in import SigningIn
-
-        return SigningIn(self.settings, self.connecting)
-
     @property
     def handing(self) -> Handing:
         """What the owner hands out of custody."""
         from headwater.handing import Handing
 
         return Handing(self.settings)
+
+    @cached_property
+    def signing_in(self) -> SigningIn:
+        """Signing in by steps. The unfinished sign-ins are this object's."""
+        from headwater.signing_in import SigningIn
+
+        return SigningIn(self.settings, self.connecting)
 
     @property
     def integrating(self) -> Integrating:

@@ -117,6 +117,16 @@ class ConnectorFolder(msgspec.Struct, frozen=True, dict=True):
         """How the connector is run."""
         return read_package(_read(self.path / "connector.toml"))
 
+    @property
+    def option_rules(self) -> Mapping[str, Any]:
+        """The options by name, each with its schema as it was written; `package` also checks that it is one."""
+        try:
+            options = tomllib.loads(_read(self.path / "connector.toml").decode()).get("options", {})
+            rules = options.get("properties", {})
+        except (ValueError, AttributeError, RecursionError):
+            rules = None
+        return rules if isinstance(rules, dict) else self.package.options.get("properties", {})
+
     def checked_options(self, known: Mapping[str, Any], settings: Sequence[str]) -> dict[str, Any]:
         """Set options from `option=value` texts, or raise `invalid_options` with every fault. Paths become absolute."""
         options = dict(known)

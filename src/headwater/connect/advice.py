@@ -1,12 +1,18 @@
 """What a person types next, where a refusal only names the step."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from __future__ import annotations
 
-from headwater.codes import NextAction
-from headwater.connect.model import Connection, Target
-from headwater.connect.ports import Registry
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
 from headwater.errors import HeadwaterError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from headwater.codes import NextAction
+    from headwater.connect.model import Connection, Target
+    from headwater.connect.ports import Registry
 
 
 @contextmanager

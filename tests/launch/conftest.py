@@ -41,13 +41,9 @@ class Launching(Connected):
         further: Sequence[str] = (),
     ) -> None:
         """Pin the consumer `reader`: a shell with a script, or another program. `more` goes to its instance."""
-        pinned = digest or sha256(program.read_bytes()).hexdigest()
-        arguments = ["-c", script, *further]
-        executable = f'path = "{program}", sha256 = "{pinned}", args = {json.dumps(arguments)}'
         instance = f'[connectors.shop.instances.me]\nendpoint = "{self.url}"\n'
-        tables = f'[consumers.reader]\nexecutable = {{ {executable} }}\npass_env = ["LENT_"]\n'
         other = "[connectors.shop.instances.other]\n"
-        self.configure(f'{instance}{more}{other}{tables}permissions = {{ connections = ["{alias}"] }}\n')
+        self.configure(instance + more + other + pinned(program, ["-c", script, *further], digest, alias))
 
     @property
     def url(self) -> str:
@@ -64,15 +60,6 @@ class Launching(Connected):
         line = self.words("connections", "launch", "shop/me", "--consumer", "reader", *words)
         with subprocess.Popen(line, text=True, start_new_session=True, **pipes, **options) as process:
             yield process
-
-    def close(self) -> None:
-        """End the owner, if one runs."""
-        if is_held(self.owner):
-            inode = self.owner.lock.stat().st_ino
-            for line in Path("/proc/locks").read_text().splitlines():
-                words = line.split()
-                if words[1] == "FLOCK" and words[5].endswith(f":{inode}"):
-                    os.kill(int(words[4]), signal.SIGKILL)
 
 
 @pytest.fixture
@@ -96,4 +83,23 @@ def launching(place: Path, shop: Shop, commands: Commands) -> Iterator[Launching
     made.consumer("cat <&3")
     assert made.connect().status == 0
     yield made
-    made.close()
+    end_owner(made.state)
+
+
+def pinned(program: Path, arguments: Sequence[str], digest: str = "", alias: str = "shop.me") -> str:
+    """Return the table of a consumer; without a digest, of the program as it is."""
+    digest = digest or sha256(program.read_bytes()).hexdigest()
+    executable = f'path = "{program}", sha256 = "{digest}", args = {json.dumps(list(arguments))}'
+    head = f'[consumers.reader]\nexecutable = {{ {executable} }}\npass_env = ["LENT_"]\n'
+    return f'{head}permissions = {{ connections = ["{alias}"] }}\n'
+
+
+def end_owner(state: Path) -> None:
+    """End the owner of a state directory, if one runs."""
+    place = Place.of(state)
+    if is_held(place):
+        inode = place.lock.stat().st_ino
+        for line in Path("/proc/locks").read_text().splitlines():
+            words = line.split()
+            if words[1] == "FLOCK" and words[5].endswith(f":{inode}"):
+                os.kill(int(words[4]), signal.SIGKILL)

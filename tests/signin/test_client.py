@@ -51,8 +51,13 @@ class TestWhereItGoes:
         ],
     )
     async def test_private_addresses_are_refused(self, host):
-        code, sent = await refusal(f"https://{host}/", Reach())
-        assert (code, sent) in [("provider_protocol_error", False), ("provider_unavailable", False)]
+        assert await refusal(f"https://{host}/", Reach()) == ("provider_protocol_error", False)
+
+    @pytest.mark.clause("INT-453")
+    @pytest.mark.parametrize("address", ["93.184.216.34", "2606:2800:21f:cb07::1", "64:ff9b::5db8:d822"])
+    async def test_public_addresses_are_reached_over_tls_and_not_without(self, address):
+        assert outbound._may_reach(address, Reach(), tls=True)
+        assert not outbound._may_reach(address, OWN, tls=False)
 
     @pytest.mark.clause("INT-453")
     async def test_a_name_is_judged_by_all_its_addresses_and_the_judged_one_is_connected_to(self, monkeypatch):

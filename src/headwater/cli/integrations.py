@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
 import click
@@ -67,6 +66,8 @@ def disable(cli: Cli, connector: str) -> None:
 
 def disconnect(cli: Cli, selection: Selection) -> None:
     """Print what became of an account that is disconnected."""
+    import asyncio
+
     told = asyncio.run(cli.host.integrating.disconnect(selection))
     said = {
         "done": "The service has revoked it.",

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _LONGEST: Final = 200
 # One class of characters, repeated or not. Every engine reads it alike, so that a manifest that is only looked at, and
 # says no more than this, costs nobody the import of that engine.
-_PLAIN: Final = re.compile(r"(?!.*(?:&&|~~))\[\^?(?:\\[dsw]|[!-,.-Z^-~](?:-[!-,.-Z^-~])?)+\][*+]?")
+_PLAIN: Final = re.compile(r"(?!.*(?:&&|~~|\|\|))\[\^?(?:\\[dsw]|[!-,.-Z^-~](?:-[!-,.-Z^-~])?)+\][*+]?")
 _OPEN: Final = re.compile(r"[*+]|\{[0-9]*,(?:[0-9]{2,})?\}")
 _TOKENS: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[()]|[^\\\[()]", re.DOTALL)
 

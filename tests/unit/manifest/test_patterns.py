@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from headwater.manifest.patterns import _PLAIN, pattern_fault
 
-pieces = st.sampled_from([*"az09AZ!,.:/@^&~-+*[]{|}\\", r"\d", r"\s", r"\w", r"\b", "a-z", "z-a", "!-~", "&&", "~~"])
+pieces = st.sampled_from(
+    [*"az09AZ!,.:/@^&~-+*[]{|}\\", r"\d", r"\s", r"\w", r"\b", "a-z", "z-a", "!-~", "&&", "~~", "||"]
+)
 classes = st.builds("[{}]{}".format, st.lists(pieces, max_size=5).map("".join), st.sampled_from(["", "+", "*", "?"]))
 
 

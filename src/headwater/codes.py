@@ -200,7 +200,7 @@ OURS: Final[Mapping[str, Code]] = {
         "explanation",
     ),
     "run_failed": Code("operational", "observation", "retry_explicitly", "The run failed.", f"cause {_RUN}"),
-    "run_active": Code("operational", "admission", "retry_status", "Another run of this instance is active."),
+    "run_active": Code("operational", "admission", "retry_status", "Another run of this instance is active.", "run_id"),
     "run_superseded": Code("operational", "admission", "none", "The run cannot be undone any more.", "runs"),
     "address_in_use": Code("operational", "launch", "check_configuration", "The port cannot be listened on."),
     "already_exists": Code("operational", "admission", "none", "That already exists; it was left as it is."),

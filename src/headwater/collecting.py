@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -168,9 +168,8 @@ class Collecting:
     async def _kept(self, program: Program, watching: Watching) -> AsyncIterator[tuple[Ledger, Path]]:
         """Have the instance alone, its cut-off runs settled; yield its ledger, and the folder that bytes come by."""
         from headwater.collect.recovery import recover
-        from headwater.store.locks import Locks
 
-        async with Locks(self._settings.locks_dir).alone_soon(program.name) as lock:
+        async with self._alone(program.name) as lock:
             with self._spool(program) as spool:
                 ledger = await self._ledger(program, spool, lock)
                 try:
@@ -179,6 +178,21 @@ class Collecting:
                     yield ledger, spool
                 finally:
                     await ledger.close()
+
+    @asynccontextmanager
+    async def _alone(self, name: str) -> AsyncIterator[int]:
+        """Hold the lock of an instance, or raise `run_active` with the run that has it (INT-333)."""
+        from headwater.control import live_runs
+        from headwater.store.locks import Locks
+
+        async with AsyncExitStack() as stack:
+            try:
+                lock = await stack.enter_async_context(Locks(self._settings.locks_dir).alone_soon(name))
+            except HeadwaterError as error:
+                if error.code == "run_active" and (runs := live_runs(self._settings.live_dir, name)):
+                    error.data["run_id"] = runs[0]
+                raise
+            yield lock
 
     async def _run(
         self, request: CollectRequest, plan: RunPlan, ledger: Ledger, spool: Path, watching: Watching

@@ -167,6 +167,24 @@ class Connecting:
             raise refuse("revoked", message, safe="Nothing was started.", command=command)
         return False
 
+    def is_connected(self, name: str) -> bool:
+        """Whether an instance has a connection that looks usable; nobody is asked.
+
+        Raise the refusal of one whose credential has to be replaced first.
+        """
+        from headwater.connect.refusals import needs_reconnect
+        from headwater.connect.state import needs_another_credential
+
+        found = self._targets.known(name)
+        if found is None or not self._settings.database_path.exists():
+            return False
+        target = found[1]
+        with looked_at(self._settings.database_path) as registry, advised(registry, target):
+            held = registry.held(target.owner, target.instance_id)
+            if any(needs_another_credential(connection, clock.millis()) for connection in held):
+                raise needs_reconnect()
+        return bool(held)
+
     async def credential_for(self, name: str) -> Used | None:
         """Return the credential of an instance, for a read; None where it is not connected, or is not configured.
 

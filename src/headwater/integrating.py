@@ -10,19 +10,23 @@ from contextlib import AsyncExitStack
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from headwater import clock, limits
 from headwater.catalog.instances import Instances
 from headwater.connect import looking
 from headwater.connecting import Connecting
 from headwater.control import cancel, live_runs
 from headwater.errors import HeadwaterError, refuse
-from headwater.reaching import integrations_of
+from headwater.reaching import hooks_of, integrations_of
 from headwater.settings import Settings
 from headwater.store.locks import Locks
 from headwater.store.sqlite.connections import opened
 from headwater.store.sqlite.owner_records import Disconnection, OwnerRecords
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from headwater.adapters.registry import Integrations, Registered
     from headwater.configuration.selecting import Selection
     from headwater.connect.model import Target
@@ -71,6 +75,37 @@ class Integrating:
         target = self._connecting.target(selection)
         self.admit(target.connector, "refresh")
         return target.name
+
+    async def configure(self, selection: Selection, settings: Sequence[str]) -> Shown:
+        """Have an integration check `option=value` texts and apply them, all or none, and remember them then."""
+        from headwater.catalog.folders import folder_at
+        from headwater.connect.applying import applied
+        from headwater.manifest.faults import refusal
+
+        target = self._connecting.target(selection)
+        folder = folder_at(self.admit(target.connector, "configure").path)
+        instances = Instances(self._settings.collect_path)
+        with Locks(self._settings.locks_dir).alone(target.name):
+            instance = instances.find(target.name)
+            used = await self._connecting.credential_for(target.name)
+            if used is None:
+                raise refuse("not_found", "The instance holds no connection.", next_action="create_connection")
+            method, credential = target.method(used.connection.profile), used.credential
+            assert method is not None, "a method that is not declared is admitted nowhere"
+            placed = {name: value for name, value in instance.options.items() if name == "endpoint"}
+            before = {name: value for name, value in instance.options.items() if name not in placed}
+            hooks = hooks_of(self._settings, target)
+
+            def keep(held: Mapping[str, Any]) -> None:
+                if faults := folder.package.option_faults(held):
+                    raise refusal("invalid_options", "The integration told settings that do not fit.", faults)
+                instances.add(replace(instance, options={**held, **placed}))
+
+            wanted = folder.checked_options(before, settings)
+            if "endpoint" in wanted:
+                raise refuse("invalid_options", "An instance's endpoint is no setting at its service.")
+            held = await applied(lambda values: hooks.configure(method, credential, values), before, wanted, keep)
+        return {**looking.selectors(target), "options": dict(held)}
 
     async def disconnect(self, selection: Selection) -> Shown:
         """Disconnect an instance's account. Doing it again says the same (INT-366)."""
@@ -134,5 +169,6 @@ def _shown(one: Registered, warnings: tuple[str, ...]) -> Shown:
         "capabilities": sorted(integration.capabilities),
         "methods": methods,
         "actions": sorted(integration.actions),
+        "resource_concurrency": integration.resource_concurrency,
         "warnings": list(warnings),
     }

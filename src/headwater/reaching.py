@@ -11,6 +11,7 @@ from headwater.errors import refuse
 from headwater.settings import Settings
 
 if TYPE_CHECKING:
+    from headwater.adapters.by_owner import ByOwner
     from headwater.adapters.registry import Integrations
     from headwater.configuration.model import Configuration
     from headwater.connect.acquiring import Entering
@@ -71,19 +72,24 @@ def authenticator_of(settings: Settings, target: Target) -> Authenticator:
     The owner of the configuration wrote the endpoint there: so it may be an address of this machine or its networks.
     An integration's own code does it in its owner's keeping; an owner is started for that when it is first asked.
     """
-    from headwater.adapters.by_owner import ByOwner
     from headwater.adapters.by_scheme import ByScheme
     from headwater.catalog.instances import Instances
-    from headwater.link.owner import Place, started
     from headwater.outbound.authenticating import Declared
     from headwater.outbound.client import Client, Reach
 
     client_id = Instances(settings.collect_path).providers().get(target.provider, {}).get("client_id")
     reach = Reach(private=target.is_placed)
     declared = Declared(Client(reach), target.endpoint, target.instance_id, client_id)
+    return ByScheme(declared, hooks_of(settings, target))
+
+
+def hooks_of(settings: Settings, target: Target) -> ByOwner:
+    """Return what has the owner call an integration's hooks for an instance; one is started when it is first asked."""
+    from headwater.adapters.by_owner import ByOwner
+    from headwater.link.owner import Place, started
+
     place = Place.of(settings.state_dir)
-    hooks = ByOwner(place, target.instance_id, lambda: started(place, settings.config_path))
-    return ByScheme(declared, hooks)
+    return ByOwner(place, target.instance_id, lambda: started(place, settings.config_path))
 
 
 def entering_by(

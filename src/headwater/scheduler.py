@@ -17,7 +17,7 @@ from headwater import clock, limits
 from headwater.catalog.instances import Instance
 from headwater.catalog.schedules import read_schedule
 from headwater.collect.ports import Outcome
-from headwater.collect.schedules import Due, PastRun, Schedule, back_off, next_due
+from headwater.collect.schedules import Due, PastRun, Schedule, back_off, next_due, repaired
 from headwater.collecting import CollectRequest, Program, Watching
 from headwater.errors import HeadwaterError
 from headwater.events import Event
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 class Standing:
     """A scheduled instance and how it stands. `members` are those of its schedule, as they were written.
 
-    `fault` is why a scheduler cannot start it, if it cannot; `last` is its latest whole run.
+    `fault` is why a scheduler cannot start it, if it cannot; `last` is its latest whole run. `is_connected` says that
+    it has a connection which may be used.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Standing:
     due: Due | None = None
     last: PastRun | None = None
     fault: HeadwaterError | None = None
+    is_connected: bool = False
 
     def is_owed(self, now: datetime) -> bool:
         """Whether a run may start now, but for a fault. Where a fault hides what is due, it is owed unless paused."""
@@ -94,19 +96,22 @@ def standings(host: Host, now: datetime) -> list[Standing]:
 
 def _read(host: Host, instance: Instance) -> Standing:
     members = instance.schedule or {}
-    schedule = None
+    schedule = program = None
     try:
         schedule = read_schedule(members)
         program = host.program(instance)
+        asks = "credentials" in program.declaration.human_interaction
+        is_connected = asks and host.connecting.is_connected(instance.name)
     except HeadwaterError as error:
-        return Standing(instance.name, members, schedule, fault=error)
-    return Standing(instance.name, members, schedule, program)
+        return Standing(instance.name, members, schedule, program, fault=error)
+    return Standing(instance.name, members, schedule, program, is_connected=is_connected)
 
 
 def _stood(standing: Standing, past: Sequence[PastRun], now: datetime) -> Standing:
     if standing.schedule is None:
         return standing
-    due = next_due(standing.name, standing.schedule, past, now)
+    counted = repaired(past) if standing.is_connected else past
+    due = next_due(standing.name, standing.schedule, counted, now)
     return replace(standing, due=due, last=past[0] if past else None)
 
 
@@ -157,8 +162,10 @@ class Scheduler:
             return []
         self._said.pop("", None)
         for standing in found:
-            if standing.fault is not None and standing.is_owed(now):
-                self._tell_once(standing.name, standing.fault)
+            if standing.fault is not None:
+                self._held_until.pop(standing.name, None)  # it is paused: what it waits for is its repair
+                if standing.is_owed(now):
+                    self._tell_once(standing.name, standing.fault)
         return found
 
     def _start(self, standing: Standing) -> None:

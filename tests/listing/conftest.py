@@ -1,6 +1,7 @@
 """The example integration and its real service; and lists of hooks that misbehave, in the same real program."""
 
 import importlib.util
+import json
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -9,6 +10,7 @@ from threading import Thread
 from typing import Any
 
 import pytest
+from owner.conftest import Machine
 
 from headwater.sdk.testing import Transcript, collect
 
@@ -79,3 +81,57 @@ def copied(tmp_path: Path) -> Callable[..., Path]:
 def listed(folder: Path, **more: Any) -> Transcript:
     """Run the lists of a folder bare: START in, messages out."""
     return collect(folder, program=(sys.executable, "-c", PROGRAM), **{"answers": [ANSWER], **more})
+
+
+class Ada(Machine):
+    """A person with an account at the example's service, whose credentials are in a sealed file."""
+
+    def __init__(self, home: Path, folder: Path, endpoint: str) -> None:
+        super().__init__(home)
+        self.code, self.entry, key = folder, home / "entry", home / "key"
+        self.protected(key, "0123456789abcdef" * 6)
+        custody = f'[custody]\nbinding = "sealed_file"\nfile = "{home / "vault"}"\nkey_file = "{key}"\n'
+        self.protected(self.config.with_name("collect.toml"), f'format = "headwater-collect/1"\n\n{custody}')
+        self.type("instances", "add", "acme-tickets/me", "--from", str(folder))
+        self.type("connectors", "enable", "acme-tickets")
+        self.connect(endpoint)
+
+    def protected(self, path: Path, text: str) -> None:
+        path.touch(0o600)
+        path.write_text(text)
+
+    def connect(self, endpoint: str) -> None:
+        self.protected(self.entry, json.dumps({"token": "token-of-ada"}))
+        told = ["--endpoint", endpoint, "--credential-file", str(self.entry)]
+        self.type("connections", "connect", "acme-tickets/me", *told)
+
+    def reconnect(self) -> None:
+        (row,) = self.type("connections", "list", "acme-tickets/me")["connections"]
+        seen = ["--expected-revision", str(row["revision"]), "--credential-file", str(self.entry)]
+        self.type("connections", "reconnect", "acme-tickets/me", *seen)
+
+    def refresh(self, status: int = 0) -> dict[str, Any]:
+        return self.type("connections", "refresh", "acme-tickets/me", status=status)
+
+    def stored(self, stream: str = "events") -> list[str]:
+        page = self.type("records", "list", "acme-tickets/me", stream, "--limit", "1000")
+        return sorted(row["key"] for row in page["items"])
+
+    def events(self, body: str) -> None:
+        """Give the integration other code for its events."""
+        path = self.code / "integration.py"
+        known = 'return self._page(ctx, "events", cursor)\n'
+        assert known in path.read_text()
+        lines = "".join(f"        {line}\n" for line in body.splitlines()).lstrip()
+        path.write_text("from headwater.sdk.integration import Refused\n" + path.read_text().replace(known, lines))
+
+    def manifest(self, **members: Any) -> None:
+        path = self.code / "integration.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), **members}))
+
+
+@pytest.fixture
+def ada(tmp_path: Path, service: Any, copied: Callable[..., Path]) -> Iterator[Ada]:
+    made = Ada(tmp_path, copied(), service.endpoint)
+    yield made
+    made.close()

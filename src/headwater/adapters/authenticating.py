@@ -82,6 +82,17 @@ class Hooked:
             await self._call(adapter, "disconnect", {}, credential.envelope)
             return True
 
+    async def configure(self, credential: Credential, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Check settings, then apply them; return those that hold now."""
+        async with self._host() as adapter:
+            if "configure" not in adapter.hooks:
+                raise AuthFailure("provider_protocol_error")
+            told = await self._call(adapter, "configure", {"values": dict(values)}, credential.envelope)
+            held = _of_kind(told, "value")
+        if not isinstance(held, dict):
+            raise AuthFailure("provider_protocol_error")
+        return held
+
     async def _went_on(self, adapter: Adapter, told: Any) -> Challenge | Envelope:
         """Return the challenge, or the envelope with the account that it belongs to."""
         if isinstance(told, dict) and told.get("kind") == "challenge":

@@ -44,6 +44,11 @@ class ByOwner:
         """See `Authenticator.disconnect`."""
         return bool(await self._step("disconnect", method, credential=of_credential(credential)))
 
+    async def configure(self, method: Method, credential: Credential, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """See `Hooked.configure`."""
+        told = {"credential": of_credential(credential), "values": dict(values)}
+        return await self._step("configure", method, **told)  # type: ignore[no-any-return]
+
     async def _step(self, step: str, method: Method, **members: Any) -> Any:
         asked = {"instance_id": self._instance_id, "step": step, "method": method.key, **members}
 

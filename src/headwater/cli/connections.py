@@ -181,6 +181,33 @@ def disconnect(cli: Cli, selection: Selection) -> None:
 
 @connections.command()
 @on_instance
+@pass_cli
+def refresh(cli: Cli, selection: Selection) -> None:
+    """Collect from an account now: the same run as `headwater collect`.
+
+    Exit status: 0 succeeded, 1 the run failed or may not begin, 130 interrupted.
+    """
+    from headwater.cli.integrations import refresh
+
+    refresh(cli, selection)
+
+
+@connections.command()
+@on_instance
+@click.option("--set", "settings", multiple=True, required=True, metavar="OPTION=VALUE", help="Set this.")
+@pass_cli
+def configure(cli: Cli, selection: Selection, settings: tuple[str, ...]) -> None:
+    """Change settings at a service: they are checked first, then applied, all of them or none.
+
+    Exit status: 0, 1 where it cannot be done or there is no such action, 2 where what was typed does not fit.
+    """
+    from headwater.cli.integrations import configure
+
+    configure(cli, selection, settings)
+
+
+@connections.command()
+@on_instance
 @which
 @click.option("--consumer", "name", required=True, metavar="NAME", help="The program, as [consumers] names it.")
 @click.option("--args", "arguments", default="[]", metavar="JSON", help="Its further arguments: an array of texts.")

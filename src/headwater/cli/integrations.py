@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from headwater.cli.output import table, typed
+from headwater.cli.output import plain, table, typed
 from headwater.cli.session import Cli, pass_cli
 
 if TYPE_CHECKING:
@@ -62,6 +62,22 @@ def disable(cli: Cli, connector: str) -> None:
     """Let no further account be connected by an integration. Exit status: 0, or 1 where there is none."""
     told = cli.host.integrating.enable(connector, enabled=False)
     cli.output.result(told, lambda: [f"No further account can be connected by {connector}."])
+
+
+def refresh(cli: Cli, selection: Selection) -> None:
+    """Collect from an account, and print how the run ended."""
+    from headwater.cli.running import collect_now
+
+    collect_now(cli.host, cli.output, cli.host.integrating.refreshed(selection))
+
+
+def configure(cli: Cli, selection: Selection, settings: tuple[str, ...]) -> None:
+    """Print the settings that hold after those that were typed were applied."""
+    import asyncio
+
+    told = asyncio.run(cli.host.integrating.configure(selection, settings))
+    rows = [f"  {plain(name)} = {plain(value)}" for name, value in sorted(told["options"].items())]
+    cli.output.result(told, lambda: [f"{told['connector']}/{told['instance']} is configured:", *rows])
 
 
 def disconnect(cli: Cli, selection: Selection) -> None:

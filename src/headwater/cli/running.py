@@ -32,6 +32,15 @@ def run(
         return asyncio.run(host.collect(request, watching))
 
 
+def collect_now(host: Host, output: Output, name: str) -> None:
+    """Collect everything from an instance, and print how that ended."""
+    host.expect_to_collect()
+    program = host.program(host.set_up(name, ()))
+    respondent = Terminal.here()
+    outcome = run(host, output, CollectRequest(program), respondent, inbox=respondent is not None)
+    report(output, outcome, program.name)
+
+
 def retry_gaps(host: Host, output: Output, instance: Instance, turn: Turn) -> list[Outcome]:
     """Try an instance's gaps again, a page a run, until none is left or a run does not succeed."""
     request = CollectRequest(host.program(instance))

@@ -320,6 +320,7 @@ SHAPES: Final[Mapping[str, Shape]] = {
                 "capabilities": _NAMES,
                 "methods": [{"key": str, "label": str, "flow": str, "fields": [{...: (str, bool)}]}],
                 "actions": _NAMES,
+                "resource_concurrency": int,
                 "warnings": _NAMES,
             }
         ],
@@ -327,6 +328,8 @@ SHAPES: Final[Mapping[str, Shape]] = {
     },
     "connectors enable": {"connector": str, "key": str, "enabled": bool},
     "connectors disable": {"connector": str, "key": str, "enabled": bool},
+    "connections refresh": _SUMMARY,
+    "connections configure": {**_SELECTORS, "options": {...: object}},
     "connections disconnect": {
         **dict.fromkeys(("adapter", "connector", "instance", "connection", "revocation", "credential", "records"), str),
         "inactive_since_ms": int,

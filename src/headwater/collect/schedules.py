@@ -65,11 +65,15 @@ class Schedule:
 
 @dataclass(frozen=True)
 class PastRun:
-    """A run of everything that the schedule collects, whoever started it. Without an end it goes on, or was cut off."""
+    """A run of everything that the schedule collects, whoever started it. Without an end it goes on, or was cut off.
+
+    `lacked_credential` says that it failed because the provider did not accept the credential.
+    """
 
     started_at: datetime
     ended_at: datetime | None
     status: str
+    lacked_credential: bool = False
 
     @property
     def succeeded(self) -> bool:
@@ -84,6 +88,11 @@ class Due:
     occurrence: datetime
     at: datetime
     failures: int = 0
+
+
+def repaired(past: Sequence[PastRun]) -> list[PastRun]:
+    """Return past runs without those that a connection which is usable again would not have failed (INT-337)."""
+    return [run for run in past if not run.lacked_credential]
 
 
 def next_due(instance: str, schedule: Schedule, past: Sequence[PastRun], now: datetime) -> Due | None:

@@ -179,7 +179,8 @@ ORDER BY r.id DESC LIMIT 1;
 
 -- name: past_runs
 -- Whole runs of an instance in its own name, whoever started them. GLOB finds a name that was made distinct.
-SELECT r.started_at, r.ended_at, r.status FROM runs AS r INNER JOIN instances AS i ON i.id = r.instance
+SELECT r.started_at, r.ended_at, r.status, json_extract(r.facts, '$.error.hint') AS hint
+FROM runs AS r INNER JOIN instances AS i ON i.id = r.instance
 WHERE i.connector_id = ?1 AND i.name = ?3 AND (i.connector = ?2 OR i.connector GLOB ?2 || '-??????')
     AND r.namespace = 'global' AND r.mode NOT IN ('undo', 'put')
     AND NOT EXISTS (

@@ -254,7 +254,7 @@ def _past_run(row: Row) -> "PastRun":
 
     started_at, ended_at = clock.parse(row["started_at"]), clock.parse(row["ended_at"])
     assert started_at is not None
-    return PastRun(started_at, ended_at, row["status"])
+    return PastRun(started_at, ended_at, row["status"], row["hint"] == "refresh_credentials")
 
 
 def _withheld(row: Row) -> Row:

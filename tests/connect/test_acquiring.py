@@ -1,13 +1,11 @@
 """Connecting and reconnecting, with a fault at every step."""
 
 import asyncio
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 
 import pytest
 from connect.conftest import refused
-from connect.world import TOKEN, World
+from connect.world import TOKEN, World, other
 from msgspec.structs import replace
 
 from headwater.connect.admission import selected
@@ -140,16 +138,6 @@ def test_a_second_connect_names_the_first(world):
     made = world.connect_by(ask)
     shown = observation_of(world.registry.acquisition(world.target.owner, made.acquisition), world.clock.millis)
     assert (shown["state"], shown["connection"]) == ("completed", made.connection.reference)
-
-
-@contextmanager
-def other(world: World) -> Iterator[World]:
-    """Have the same world as another process has it."""
-    elsewhere = World(world.place, world.clock, world.vault, world.provider, world.target)
-    try:
-        yield elsewhere
-    finally:
-        elsewhere.registry.close()
 
 
 @pytest.mark.clause("CLI-309")

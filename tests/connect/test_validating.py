@@ -1,16 +1,20 @@
 """Asking the provider again: explicitly with retries, or once before a read."""
 
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
 from connect.conftest import refused
-from connect.world import TOKEN
+from connect.world import TOKEN, other
 from msgspec.structs import replace
 
+from headwater import limits
 from headwater.connect.retries import pause_after
 from headwater.connect.using import need_of
 from headwater.connect.using import refused as refused_in_use
 from headwater.errors import HeadwaterError, refuse
+from headwater.store.locks import exclusive
 
 PASSING = {
     "provider_unavailable": "unavailable",
@@ -308,10 +312,31 @@ def test_two_reads_on_lapsed_evidence_make_one_check(world):
     lapsed = world.held
     world.clock.move(seconds=61)
     world.token()
-    from asyncio import run
-
-    assert run(world.validating.recheck(lapsed)).evidence == world.held.evidence
+    assert asyncio.run(world.validating.recheck(lapsed)).evidence == world.held.evidence
     assert world.provider.probes == 2
+
+
+@pytest.mark.clause("CLI-489")
+def test_readers_at_once_make_one_check(world):
+    """Whoever comes while another one asks the provider waits for what that one finds."""
+    world.connect()
+    world.clock.move(seconds=61)
+
+    def read(_number):
+        with other(world) as elsewhere:
+            return elsewhere.token()
+
+    assert list(ThreadPoolExecutor(4).map(read, range(4))) == ["anna"] * 4
+    assert world.provider.probes == 2
+
+
+def test_a_turn_that_does_not_come(world, monkeypatch):
+    """A process that holds an instance for ever is waited for as long as the bound says."""
+    world.connect()
+    monkeypatch.setattr(limits, "CONNECTION_TURN_SECONDS", 0.0)
+    with exclusive(world.place / "locks" / "shop.me.lock"), refused("timeout", "retry_explicitly"):
+        world.revalidate()
+    world.revalidate()
 
 
 def test_a_credential_that_was_refused_in_use(world):

@@ -2,7 +2,8 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,7 +16,7 @@ from headwater.connect.envelope import Account, Credential
 from headwater.connect.failures import AuthFailure
 from headwater.connect.fields import checked
 from headwater.connect.model import Connection, Target
-from headwater.connect.ports import Probed
+from headwater.connect.ports import Note, Probed, unnoted
 from headwater.connect.reading import Material, static
 from headwater.connect.using import Used, Using
 from headwater.connect.validating import Validating
@@ -80,9 +81,10 @@ class Vault:
         if name in self.fails:
             raise self.fails[name]
 
-    async def write_new(self, scope: str, material: Secret) -> str:
+    async def write_new(self, scope: str, material: Secret, note: Note = unnoted) -> str:
+        version = f"v{self.calls['write_new'] + 1}"
+        note(version)
         self._call("write_new")
-        version = f"v{self.calls['write_new']}"
         self.kept[scope, version] = material
         return version
 
@@ -210,3 +212,13 @@ class World:
     def token(self) -> str:
         """The token that is handed out."""
         return self.use().credential.envelope.access_token.text()
+
+
+@contextmanager
+def other(world: World) -> Iterator[World]:
+    """Have the same world as another process has it."""
+    elsewhere = World(world.place, world.clock, world.vault, world.provider, world.target)
+    try:
+        yield elsewhere
+    finally:
+        elsewhere.registry.close()

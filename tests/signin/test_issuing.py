@@ -4,8 +4,8 @@ import asyncio
 import json
 
 import pytest
-from signin.granting import SELECTED, Shown, connected, host, later, use
-from signin.provider import Reply
+from signin.granting import SELECTED, Granting, Shown, connected, host, later, use
+from signin.provider import Reply, provider
 from signin.test_connecting import SHOP
 
 from headwater.connect.entries import Means
@@ -127,3 +127,29 @@ def test_a_connection_that_was_revoked(headwater, running, granting):
     connecting.revoke(SELECTED, reference, "1")
     assert refused(headwater, reference)["code"] == "revoked"
     assert refused(headwater)["code"] == "not_found"
+
+
+@pytest.mark.clause("CLI-467", "CLI-470")
+def test_what_renews_a_token_goes_to_no_other_provider(headwater, running, granting):
+    """One that was configured after the connection was made gets nothing, and is given nothing to hand out."""
+    connected(headwater, running)
+    config = headwater.place / "config.toml"
+    with provider(Granting()) as other:
+        config.write_text(config.read_text().replace(running.url, other.url))
+        told = refused(headwater)
+    assert (told["code"], told["stage"], told["next_action"]) == (
+        "lifecycle_conflict",
+        "admission",
+        "check_configuration",
+    )
+    assert (other.asked, granting.refreshes) == ([], [])
+
+
+@pytest.mark.clause("CLI-231")
+def test_nothing_is_handed_out_where_the_connector_is_disabled(headwater, running, granting):
+    granting.first = 300
+    connected(headwater, running)
+    config = headwater.place / "config.toml"
+    table = "[connectors.shop.instances.me]"
+    config.write_text(config.read_text().replace(table, f"[connectors.shop]\nenabled = false\n{table}"))
+    assert refused(headwater)["code"] == "invalid_configuration"

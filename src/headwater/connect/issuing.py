@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from headwater import clock
+from headwater.connect.admission import admit_use
 from headwater.connect.lifetime import is_due
 from headwater.connect.model import Connection
 from headwater.connect.ports import Turns
@@ -54,9 +55,9 @@ class Issuing:
         return _issued(after, held, refreshed=after.generation > now.generation)
 
     def _admitted(self, connection: Connection) -> Method:
+        """Refuse before anything is sent: what renews a token must not go where the connection was not made for."""
         target = self.refreshing.target
-        if connection.lifecycle == "revoked":
-            raise refuse("revoked")
+        admit_use(connection, target, clock.millis())
         method = target.method(connection.profile)
         permitted = target.permitted is None or connection.profile in target.permitted
         if method is None or method.scheme != "oauth2_grant" or not permitted:

@@ -18,7 +18,7 @@ from headwater.connect.envelope import Credential
 from headwater.connect.evidence import evidence_of, identity_of, scopes_suffice
 from headwater.connect.failures import AuthFailure
 from headwater.connect.model import Acquisition, AcquisitionFailure, Connection, Target
-from headwater.connect.ports import Authenticator, Custody, Entry, Probed, Registry, Turns
+from headwater.connect.ports import Authenticator, Custody, Entry, Note, Probed, Registry, Turns
 from headwater.connect.refusals import another_account, below_scopes, reason_of, refusal_of
 from headwater.connect.retention import erase_old
 from headwater.errors import HeadwaterError, refuse
@@ -121,12 +121,13 @@ class Acquiring:
         async with self.turns.publishing(self.target.instance_id):
             probed = await self.authenticator.probe(method, credential)
             self._check(method, credential, probed, before)
-            version = await entry.keep(acquisition.connection, credential)
-            if not self.custody.read_only:
-                self.registry.note_candidate(acquisition, version, clock.millis())
+            version = await entry.keep(acquisition.connection, credential, self._noting(acquisition))
             connection = self._publish(acquisition, method, credential, probed, version)
             await erase_old(self.registry, self.custody, self.target)
         return Acquired(connection, acquisition.reference)
+
+    def _noting(self, acquisition: Acquisition) -> Note:
+        return lambda version: self.registry.note_candidate(acquisition, version, clock.millis())
 
     def _check(self, method: Method, credential: Credential, probed: Probed, before: Connection | None) -> None:
         """Refuse a credential of too few scopes or of another account before it is kept (INT-197, INT-245)."""

@@ -8,7 +8,7 @@ from headwater.connect.consenting import Person
 from headwater.connect.envelope import Credential, sealed
 from headwater.connect.fields import checked, read_entry
 from headwater.connect.model import Target
-from headwater.connect.ports import Custody
+from headwater.connect.ports import Custody, Note
 from headwater.connect.reading import Mounted, item_of, static
 from headwater.errors import refuse
 from headwater.manifest.auth import Method
@@ -49,9 +49,9 @@ class Entered:
         """See `Entry.sign_in`."""
         return await self.sign_in_by(method, fields)
 
-    async def keep(self, scope: str, credential: Credential) -> str:
+    async def keep(self, scope: str, credential: Credential, note: Note) -> str:
         """See `Entry.keep`."""
-        return await _keep(self.custody, scope, credential)
+        return await _keep(self.custody, scope, credential, note)
 
 
 @dataclass(frozen=True)
@@ -69,16 +69,16 @@ class Obtained:
         """See `Entry.sign_in`."""
         return self.credential
 
-    async def keep(self, scope: str, credential: Credential) -> str:
+    async def keep(self, scope: str, credential: Credential, note: Note) -> str:
         """See `Entry.keep`."""
-        return await _keep(self.custody, scope, credential)
+        return await _keep(self.custody, scope, credential, note)
 
 
-async def _keep(custody: Custody, scope: str, credential: Credential) -> str:
+async def _keep(custody: Custody, scope: str, credential: Credential, note: Note) -> str:
     material = sealed(credential)
     if len(material) > limits.CUSTODY_BYTES:
         raise refuse("capacity", "The credential is too large to be kept.", safe="Nothing was stored.")
-    return await custody.write_new(scope, material)
+    return await custody.write_new(scope, material, note)
 
 
 @dataclass
@@ -100,7 +100,7 @@ class FromMount:
             raise refuse("custody_read_only", safe="Nothing was sent.")
         return static(method, checked(method, fields))
 
-    async def keep(self, scope: str, credential: Credential) -> str:
+    async def keep(self, scope: str, credential: Credential, note: Note) -> str:
         """See `Entry.keep`."""
         return self._version
 

@@ -1,6 +1,6 @@
 """What connecting needs of the world, by noun. The host fills each port with one adapter."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -12,6 +12,13 @@ from headwater.manifest.auth import Field, Method
 from headwater.secret import Secret
 
 CustodyState = Literal["available", "locked", "unavailable"]
+
+Note = Callable[[str], None]
+"""Notes durably the name of a version that is about to be written, or raises: then nothing is written."""
+
+
+def unnoted(_version: str) -> None:
+    """Note nothing: what is written is of no worth."""
 
 
 class Custody(Protocol):
@@ -34,9 +41,10 @@ class Custody(Protocol):
         """Say whether it could be used now. Nothing is written, unlocked or asked."""
         ...
 
-    async def write_new(self, scope: str, material: Secret) -> str:
+    async def write_new(self, scope: str, material: Secret, note: Note = unnoted) -> str:
         """Keep 1 to 65,536 bytes durably and return the new version's reference, which is opaque.
 
+        `note` is called with it before a byte is written, so that nothing is ever here that nobody knows of.
         Raise `custody_unavailable` where nothing was kept, `outcome_unknown` where that is not known.
         """
         ...
@@ -153,7 +161,7 @@ class Registry(Protocol):
         ...
 
     def note_candidate(self, acquisition: Acquisition, version: str, now_ms: int) -> None:
-        """Note what custody keeps for it, so that it is erased in time if it is never published."""
+        """Note what custody will keep for it, so that it is erased in time if it is never published."""
         ...
 
     def fail(self, acquisition: Acquisition, reason: AcquisitionFailure, now_ms: int) -> None:
@@ -210,6 +218,9 @@ class Entry(Protocol):
         """Exchange the fields for a credential, through every challenge. Raise `AuthFailure`."""
         ...
 
-    async def keep(self, scope: str, credential: Credential) -> str:
-        """Put the credential in custody, and return its version. See `Custody.write_new`."""
+    async def keep(self, scope: str, credential: Credential, note: Note) -> str:
+        """Put the credential in custody, and return its version. See `Custody.write_new`.
+
+        What the machine's owner has put there is not noted: it is not ours to erase.
+        """
         ...

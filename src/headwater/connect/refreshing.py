@@ -17,7 +17,7 @@ from headwater.connect.envelope import Credential, Envelope, sealed
 from headwater.connect.failures import AuthFailure
 from headwater.connect.lifetime import can_refresh, has_expired, is_due, is_repeatable
 from headwater.connect.model import Acquisition, Check, Connection, Found, Target
-from headwater.connect.ports import Authenticator, Custody, Registry
+from headwater.connect.ports import Authenticator, Custody, Note, Registry
 from headwater.connect.reading import Held, Material
 from headwater.errors import refuse
 from headwater.manifest.auth import Method
@@ -113,10 +113,12 @@ class Refreshing:
         envelope = await self.authenticator.refresh(method, held.credential)
         self._check(connection, method, envelope)
         credential = Credential(envelope, held.credential.fields)
-        version = await self.custody.write_new(connection.reference, sealed(credential))
+        version = await self.custody.write_new(connection.reference, sealed(credential), self._noting(connection))
         self.exchanges.put(connection.reference, connection.generation, Exchange("stored", version))
-        self.registry.note_candidate(_renewal(connection), version, clock.millis())
         return await self._published(connection, method, version)
+
+    def _noting(self, connection: Connection) -> Note:
+        return lambda version: self.registry.note_candidate(_renewal(connection), version, clock.millis())
 
     def _check(self, connection: Connection, method: Method, envelope: Envelope) -> None:
         """Refuse what is another account's, or may do less than is needed; the old credential is kept (INT-266)."""

@@ -9,7 +9,7 @@ from typing import Literal
 
 from keyring.backends.macOS import Keyring  # type: ignore[import-not-found]
 
-from headwater.connect.ports import CustodyState
+from headwater.connect.ports import CustodyState, Note, unnoted
 from headwater.errors import HeadwaterError
 from headwater.secret import Secret
 from headwater.vault.pinned import pinned, unpinned
@@ -30,9 +30,10 @@ class KeychainCustody:
         """Say that it is there: whether it is open cannot be asked without macOS asking the person."""
         return "available"
 
-    async def write_new(self, scope: str, material: Secret) -> str:
+    async def write_new(self, scope: str, material: Secret, note: Note = unnoted) -> str:
         """Store a password under a new version, and read it back."""
         version, kept = pinned(fitting(material))
+        note(version)
         await asyncio.to_thread(self._write, scope, version, kept)
         return version
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal, NoReturn
 
 from headwater import limits
-from headwater.connect.ports import CustodyState
+from headwater.connect.ports import CustodyState, Note, unnoted
 from headwater.errors import HeadwaterError, refuse
 from headwater.owned import folder, read_at
 from headwater.secret import Secret
@@ -51,7 +51,7 @@ class MountedCustody:
             raise unavailable(message, "revalidate_connection", "The connection is unharmed; nothing was sent.")
         return material
 
-    async def write_new(self, scope: str, material: Secret) -> NoReturn:
+    async def write_new(self, scope: str, material: Secret, note: Note = unnoted) -> NoReturn:
         """Refuse: nothing is ever written here (CLI-407)."""
         raise refuse("custody_read_only", safe="Nothing was stored.")
 

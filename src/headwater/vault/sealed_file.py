@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from headwater import clock, limits
-from headwater.connect.ports import CustodyState
+from headwater.connect.ports import CustodyState, Note, unnoted
 from headwater.errors import HeadwaterError
 from headwater.owned import folder, read_at
 from headwater.secret import Secret
@@ -46,10 +46,11 @@ class SealedFileCustody:
             return "locked" if refusal.next_action == "unlock_keyring" else "unavailable"
         return "available"
 
-    async def write_new(self, scope: str, material: Secret) -> str:
+    async def write_new(self, scope: str, material: Secret, note: Note = unnoted) -> str:
         """Add a version: the file is written beside its place, synced, moved there, and read again."""
         version = clock.identifier("ver")
         fitting(material)
+        note(version)
         await self._alone(lambda within: self._add(within, scope, version, material))
         return version
 

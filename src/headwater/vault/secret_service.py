@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from headwater.connect.ports import CustodyState
+from headwater.connect.ports import CustodyState, Note, unnoted
 from headwater.errors import HeadwaterError
 from headwater.secret import Secret
 from headwater.vault.login_keyring import LoginKeyring, is_locked
@@ -33,9 +33,10 @@ class SecretServiceCustody:
     def __init__(self, socket: Path | None = None) -> None:
         self._socket = socket
 
-    async def write_new(self, scope: str, material: Secret) -> str:
+    async def write_new(self, scope: str, material: Secret, note: Note = unnoted) -> str:
         """Store an item under a new version. A write that may have happened is `outcome_unknown`."""
         version, kept = pinned(fitting(material))
+        note(version)
         await self._unlocked(lambda keyring: keyring.keep(scope, version, kept))
         return version
 

@@ -20,7 +20,7 @@ class ConnectionTurns:
     def connecting(self, instance_id: str) -> Iterator[bool]:
         """See `Turns.connecting`."""
         with ExitStack() as stack:
-            yield self._taken(stack, f"{instance_id}.connect")
+            yield self._taken(stack, f"{instance_id}+connect")  # no instance id has a plus
 
     @asynccontextmanager
     async def publishing(self, instance_id: str) -> AsyncIterator[None]:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from headwater import limits
 from headwater.connect.retries import pause_after
+from headwater.connect.revoking import revoke
 from headwater.connect.using import need_of
 from headwater.connect.using import refused as refused_in_use
 from headwater.errors import HeadwaterError, refuse
@@ -236,12 +237,23 @@ def test_a_credential_that_is_refused_on_a_read(world):
 
 
 @pytest.mark.clause("CLI-457")
-@pytest.mark.parametrize("said", PASSING)
+@pytest.mark.parametrize("said", [*PASSING, "insufficient_scope", "provider_protocol_error"])
 def test_an_early_check_that_fails_serves_the_read(world, said):
     world.connect()
     world.clock.move(seconds=45)
     world.provider.says = [said]
     assert (world.token(), world.provider.probes) == ("anna", 2)
+
+
+@pytest.mark.clause("CLI-457", "CLI-330")
+def test_an_early_check_that_fails_serves_nothing_revoked(world):
+    """It was revoked while the provider was asked."""
+    connection = world.connect().connection
+    world.clock.move(seconds=45)
+    world.provider.says = ["provider_timeout"]
+    world.provider.meanwhile = lambda: revoke(world.registry, world.target, connection, "1")
+    with refused("revoked", "create_connection", "admission"):
+        world.use()
 
 
 @pytest.mark.clause("CLI-457")

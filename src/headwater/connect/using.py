@@ -72,13 +72,15 @@ class Using:
         try:
             return await self.validating.recheck(connection)
         except HeadwaterError as error:
-            if need == "early" and _is_passing(error) and is_fresh(connection, clock.millis()):
-                return connection
-            raise
+            if need == "now" or _is_refusal(error) or not is_fresh(connection, clock.millis()):
+                raise
+            return self.validating.again(connection)
 
 
-def _is_passing(error: HeadwaterError) -> bool:
-    return error.code in ("unavailable", "timeout") or error.data.get("service_code") == "rate_limited"
+def _is_refusal(error: HeadwaterError) -> bool:
+    """Whether a check failed because of the credential itself, or found the connection cut off."""
+    is_refused = error.data.get("service_code") == "unauthorized"
+    return is_refused or error.code in ("identity_mismatch", "not_granted", "revoked")
 
 
 def refused(registry: Registry, connection: Connection) -> None:

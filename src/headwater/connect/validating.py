@@ -53,14 +53,14 @@ class Validating:
             raise needs_reconnect()
         try:
             async with asyncio.timeout(limits.VALIDATION_SECONDS), self.turns.publishing(self.target.instance_id):
-                return await self._check(self._again(connection), "validation")
+                return await self._check(self.again(connection), "validation")
         except TimeoutError:
             raise refuse("timeout", "The check was not over in time.", safe="The connection is as it was.") from None
 
     async def recheck(self, connection: Connection) -> Connection:
         """Check a connection once, before something is read with it; another process may have done so meanwhile."""
         async with self.turns.publishing(self.target.instance_id):
-            now = self._again(connection)
+            now = self.again(connection)
             if now.evidence.collected_at_ms > connection.evidence.collected_at_ms:
                 return now
             return await self._check(now, "read")
@@ -71,7 +71,7 @@ class Validating:
         if not is_due(held.credential, clock.now()):
             return connection, held
         async with self.turns.publishing(self.target.instance_id):
-            return await self._renewed(self._again(connection), method, "read")
+            return await self._renewed(self.again(connection), method, "read")
 
     async def _renewed(self, connection: Connection, method: Method, during: During) -> tuple[Connection, Held]:
         held = await self.material.read(method, connection, repin=during == "validation")
@@ -82,7 +82,7 @@ class Validating:
         except NotRefreshed as error:
             raise of_read(error) from None
 
-    def _again(self, connection: Connection) -> Connection:
+    def again(self, connection: Connection) -> Connection:
         """Return a connection as it is now that it is our turn."""
         now = self.registry.find(connection.owner, connection.reference)
         if now is None or now.lifecycle == "revoked":

@@ -1,5 +1,6 @@
 """An integration's hooks: run in a process of their own, against a real provider, and believed in nothing."""
 
+import asyncio
 import json
 import re
 from datetime import UTC, datetime
@@ -129,6 +130,7 @@ HOSTILE = {
     "large metadata": "return Envelope('token-of-ada', metadata={'note': 'x' * 5000})",
     "an account without an id": "return Envelope('token-of-ada', account=Account('', 'kind'))",
     "a refusal that is none of ours": "raise Refused('made_up')",
+    "a refusal that is no text": "raise Refused([])",
     "a challenge of another kind": "return Challenge('riddle')",
     "an upstream that is large": "return Challenge('code', upstream={'x': 'y' * 5000})",
 }
@@ -260,3 +262,33 @@ def test_the_log_of_a_hook_has_no_secret(hosted, acme, tmp_path, capfd):
     assert "ValueError in start_auth" in told[0]
     assert "sentinel-9" not in told[0]
     assert not re.search("sentinel", json.dumps(str(capfd.readouterr())))
+
+
+def test_an_answer_that_nobody_waits_for_any_more_answers_no_other_call(hosted, acme, tmp_path):
+    """Else the account of one credential could be taken for that of the next."""
+    folder = written(
+        tmp_path,
+        """class Other(Integration):
+    def get_account(self, ctx):
+        if ctx.credential.access_token == "first":
+            ctx.throttle()
+        return Account(ctx.credential.access_token, "user")
+""",
+    )
+
+    async def work():
+        async with hosted(folder) as adapter:
+
+            async def leave():
+                first.cancel()
+
+            def asked(token):
+                credential = Credential(Envelope(Secret(token)))
+                return hooked(adapter, acme.endpoint, leave).probe(METHODS["token"], credential)
+
+            first = asyncio.ensure_future(asked("first"))
+            await asyncio.wait([first])
+            assert first.cancelled()
+            return await asked("second")
+
+    assert failing(work()).code == "provider_protocol_error"

@@ -17,6 +17,15 @@ from headwater.secret import Secret
 SOURCE = (ACME / "integration.py").read_text()
 
 
+NONSENSE = """
+for number in range(1, 16):
+    try:
+        os.write(number, b'{"hooks": [[]]}\\n')
+    except OSError:
+        pass
+"""
+
+
 def signed_in(machine, name="a", token="token-of-ada"):
     async def work():
         signs = machine.signs_in(f"acme_tickets.{name}")
@@ -124,6 +133,10 @@ FAILING = {
     "is killed": ("import os; os.kill(os.getpid(), 11)", "exited_before_handshake"),
     "has other hooks": (SOURCE + "\nAcmeTickets.quote = AcmeTickets.list_groups\n", "handshake_mismatch"),
     "is no integration": ("x = 1", "exited_before_handshake"),
+    "greets by nonsense": (
+        f"import os, threading\n{NONSENSE}\nthreading.Event().wait()",
+        "handshake_mismatch",
+    ),
 }
 
 
@@ -145,6 +158,15 @@ def test_why_a_start_failed_is_told(how, machine, acme):
         assert "it has no key" in log.read_text()
     if how == "is killed":
         assert seen["start_signal"] == 11
+
+
+def test_a_log_that_cannot_be_kept_costs_no_start(machine, acme):
+    """Nothing leads it elsewhere either."""
+    machine.instance("a", acme.endpoint)
+    (machine.state / "start-logs").mkdir(mode=0o700)
+    (machine.state / "start-logs" / "acme_tickets.a.log").symlink_to(machine.folder / "elsewhere")
+    assert signed_in(machine).account.id == "ada"
+    assert not (machine.folder / "elsewhere").exists()
 
 
 @pytest.mark.clause("CLI-819")

@@ -28,7 +28,7 @@ from headwater.wire.framing import LineTooLong
 Count = Callable[[], Awaitable[None]]
 """Counts one more attempt, or raises `AuthFailure`."""
 
-_CODES: Final = frozenset(get_args(FailureCode))
+_CODES: Final = get_args(FailureCode)  # no set: what foreign code told may have no hash
 
 
 StartFailure = Literal[
@@ -75,19 +75,29 @@ class Adapter:
             if (end := await self._child.wait(limits.STOP_SECONDS)) is None:
                 raise Unready("handshake_mismatch") from None
             raise Unready("exited_before_handshake", end) from None
-        self.hooks = told.get("hooks", ())
-        if not isinstance(self.hooks, list) or set(self.hooks) != expected:
+        hooks = told.get("hooks")
+        if not isinstance(hooks, list) or not all(isinstance(hook, str) for hook in hooks) or set(hooks) != expected:
             raise Unready("handshake_mismatch")
+        self.hooks = hooks
 
     async def call(self, call: Call) -> Any:
-        """Run a hook once and return what it gave. Raise `AuthFailure`; one that passes its deadline is ended."""
+        """Run a hook once and return what it gave. Raise `AuthFailure`.
+
+        A process whose answer did not come, or was none, is ended: what it says later is no answer to the next call.
+        """
         async with self._turn:
+            told = None
             try:
                 async with asyncio.timeout(limits.HOOK_SECONDS):
-                    return await self._answer(call)
+                    told = await self._answer(call)
             except TimeoutError:
-                await self._child.stop()
                 raise AuthFailure("provider_timeout") from None
+            finally:
+                if told is None:
+                    await self._child.stop()
+        if "failure" in told:
+            raise _failure(told)
+        return told.get("result")
 
     @property
     def log(self) -> str:
@@ -103,7 +113,7 @@ class Adapter:
         while await self._child.wait(limits.HOOK_SECONDS) is None:
             pass
 
-    async def _answer(self, call: Call) -> Any:
+    async def _answer(self, call: Call) -> Mapping[str, Any]:
         asked = {"hook": call.hook, "arguments": call.arguments, "context": call.context}
         await self._send(asked)
         for _ in range(limits.HOOK_REQUESTS):
@@ -112,10 +122,8 @@ class Adapter:
                 await self._send(await sent(call.send, told["http"]))
             elif "throttle" in told:
                 await self._send(await _counted(call.count))
-            elif "failure" in told:
-                raise _failure(told)
             else:
-                return told.get("result")
+                return told
         raise AuthFailure("provider_protocol_error")
 
     async def _send(self, message: Mapping[str, Any]) -> None:

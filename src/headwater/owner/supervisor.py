@@ -118,7 +118,7 @@ class Supervisor:
         live.state = "stopping"
         live.ending.set()
         if live.task is not None:
-            await live.task
+            await asyncio.wait([live.task])
         live.state = "stopped"
 
     async def _keep(self, live: Live) -> None:
@@ -140,6 +140,9 @@ class Supervisor:
             self._failed(live, unready)
         except HeadwaterError:
             self._failed(live, Unready("digest"))
+        finally:  # also of what nobody foresaw: an instance that stays `starting` could never be used again
+            if not live.ready.done():
+                self._failed(live, Unready("spawn"))
 
     def _failed(self, live: Live, unready: Unready) -> None:
         """Say why a start failed (CLI-818 to CLI-822)."""
@@ -150,7 +153,7 @@ class Supervisor:
         if unready.end is not None:
             ended = {"start_exit_code": unready.end.code, "start_signal": unready.end.signal}
             live.failure |= {name: value for name, value in ended.items() if value is not None}
-        if unready.reason not in ("admission", "digest", "spawn"):
+        if unready.reason not in ("admission", "digest", "spawn") and self._log_path(one).is_file():
             live.failure["start_log"] = str(self._log_path(one))
         if not live.ready.done():
             message = "The instance's program could not be started."
@@ -169,10 +172,11 @@ class Supervisor:
 
         def keep(text: str) -> None:
             path = self._log_path(one)
-            private(path.parent)
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(text.encode()[-limits.START_LOG_BYTES :])
+            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            with contextlib.suppress(OSError, HeadwaterError):  # a log that cannot be kept costs no start
+                private(path.parent)
+                with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
+                    file.write(text.encode()[-limits.START_LOG_BYTES :])
 
         return keep
 

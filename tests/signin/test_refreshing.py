@@ -189,6 +189,38 @@ class TestRefused:
         assert granting.refreshes == []
 
 
+class TestClientItself:
+    """Client credentials use nothing up: what was lost may be asked for again."""
+
+    def connected(self, headwater, running, granting) -> None:
+        granted = granting._granted
+        granting._granted = lambda lifetime: Reply(
+            body={name: value for name, value in granted(lifetime).body.items() if name != "refresh_token"}
+        )
+        document = declared()
+        oauth = {"tokenUrl": "/token", "clientId": "c", "requestedScopes": ["archive.read"]}
+        document["auth"]["methods"][0].update({"scheme": "oauth2_client_credentials", "oauth": oauth})
+        headwater.set_up(running.url, document)
+        means = Means(lambda method: {"client_secret": Secret("sentinel-secret")}, Shown())
+        asyncio.run(host(headwater).connecting.connect(SELECTED, means=means))
+
+    def test_a_token_that_is_due_is_replaced_by_another_one(self, headwater, running, granting):
+        self.connected(headwater, running, granting)
+        granting.first = 3600
+        assert use(headwater) == "sentinel-access-2"
+        assert use(headwater) == "sentinel-access-2"
+
+    def test_an_answer_that_was_lost_is_asked_for_again(self, headwater, running, granting, monkeypatch):
+        self.connected(headwater, running, granting)
+        granting.first, answer = 3600, running.answer
+        running.answer = lambda asked: Reply(cut=True)
+        assert use(headwater) == "sentinel-access-1"
+        later(monkeypatch, seconds=40)
+        assert refused(headwater)[1] == "retry_status"
+        running.answer = answer
+        assert use(headwater) == "sentinel-access-2"
+
+
 @pytest.mark.clause("CLI-365", "INT-177")
 def test_no_secret_is_anywhere_but_in_custody(headwater, running, granting):
     connected(headwater, running)

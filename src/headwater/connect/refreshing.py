@@ -95,7 +95,7 @@ class Refreshing:
         try:
             return await self._exchanged(connection, method, held)
         except AuthFailure as failure:
-            if failure.is_transient and _is_definite(method, failure):
+            if _passes(method, failure):
                 self.exchanges.forget(connection.reference, connection.generation)
                 if at_once or has_expired(held.credential, clock.now()):
                     raise NotRefreshed("unreached", failure) from None
@@ -144,17 +144,12 @@ class Refreshing:
         return replace(after, fence=connection.fence + 1), held
 
     async def _failed(self, connection: Connection, method: Method, failure: AuthFailure) -> tuple[Connection, Held]:
-        where = (connection.reference, connection.generation)
-        if _is_definite(method, failure):
-            self.exchanges.forget(*where)
-        else:
-            self.exchanges.put(*where, Exchange("uncertain"))
         if failure.code == "credential_invalid":
+            self.exchanges.forget(connection.reference, connection.generation)
             return await self._reread(connection, method, failure)
+        self.exchanges.put(connection.reference, connection.generation, Exchange("uncertain"))
         if failure.code in ("insufficient_scope", "account_mismatch"):
             raise NotRefreshed("insufficient_scope", failure)
-        if is_repeatable(method):
-            raise NotRefreshed("unreached", failure)
         raise self._ended(connection, "uncertain", "uncertain", failure)
 
     async def _reread(self, connection: Connection, method: Method, failure: AuthFailure) -> tuple[Connection, Held]:
@@ -185,11 +180,11 @@ async def _to_its_end(work: Coroutine[Any, Any, T]) -> T:
         raise
 
 
-def _is_definite(method: Method, failure: AuthFailure) -> bool:
-    """Whether it is certain that nothing was exchanged. A hook that ran out of time may have sent something."""
-    if failure.code in ("exchange_unknown", "provider_protocol_error", "account_mismatch", "insufficient_scope"):
-        return False
-    return not (failure.code == "provider_timeout" and method.scheme == "hooks")
+def _passes(method: Method, failure: AuthFailure) -> bool:
+    """Whether nothing was used up, so that asking again later may help. A hook out of time may have sent something."""
+    if is_repeatable(method):
+        return failure.is_transient or failure.code == "exchange_unknown"
+    return failure.is_transient and not (failure.code == "provider_timeout" and method.scheme == "hooks")
 
 
 def _renewal(connection: Connection) -> Acquisition:

@@ -233,13 +233,28 @@ def test_a_run_goes_nowhere_else(connected):
     assert answer.failure["code"] == "invalid_options"
 
 
-@pytest.mark.clause("CLI-384")
-def test_custody_that_is_gone(connected):
-    """A run is refused before anything is started; who looks is told, and nothing else is tried."""
-    (connected.place / "custody.sealed").unlink()
+@pytest.mark.clause("CLI-384", "CLI-383")
+def test_custody_that_cannot_be_reached(connected):
+    """A run is refused before anything is started; who looks is told, and all is well once it can be reached."""
+    key = connected.place / "key"
+    key.chmod(0o644)
     told = connected.type("collect", "shop/me").failure
     assert (told["code"], told["stage"]) == ("custody_unavailable", "custody")
     assert connected.connection()["state"] == "custody_unavailable"
+    key.chmod(0o600)
+    assert connected.type("collect", "shop/me").status == 0
+
+
+@pytest.mark.clause("CLI-384")
+def test_a_credential_that_is_gone(connected):
+    """No other one takes its place: it has to be entered again."""
+    (connected.place / "custody.sealed").unlink()
+    told = refusal(connected.type("collect", "shop/me"), "custody_unavailable", "repair_connection", "custody")
+    assert "connections reconnect shop/me" in told["command"]
+    assert connected.connection()["state"] == "reauthorization_required"
+    reconnect = ("connections", "reconnect", "--expected-revision", "1", *connected.entry(token=SENTINEL))
+    assert connected.type(*reconnect).status == 0
+    assert connected.type("collect", "shop/me").status == 0
 
 
 @pytest.mark.clause("CLI-460", "CLI-456")

@@ -10,6 +10,7 @@ from connect.world import TOKEN, other
 from msgspec.structs import replace
 
 from headwater import limits
+from headwater.connect.looking import description_of
 from headwater.connect.retries import pause_after
 from headwater.connect.revoking import revoke
 from headwater.connect.using import need_of
@@ -297,12 +298,16 @@ def test_a_connection_of_no_good_credential_asks_nobody(world, how):
 
 @pytest.mark.clause("CLI-384")
 def test_a_version_that_is_gone_is_a_failure(world):
-    """No other version takes its place, and who looks is told."""
+    """No other version takes its place, and who looks is told. One that is there again counts again, once checked."""
     world.connect()
-    world.vault.kept.clear()
+    kept, world.vault.kept = world.vault.kept, {}
     with refused("custody_unavailable", "repair_connection", "custody"):
         world.use()
-    assert world.held.evidence.checks["custody_reachable"] == "unavailable"
+    shown = description_of(world.held, world.target, world.clock.millis)
+    assert (world.held.lifecycle, shown["state"]) == ("live", "reauthorization_required")
+    world.vault.kept = kept
+    world.revalidate()
+    assert world.token() == "anna"
 
 
 @pytest.mark.clause("CLI-384")

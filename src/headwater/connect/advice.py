@@ -23,7 +23,7 @@ def advised(registry: Registry, target: Target) -> Iterator[None]:
     except HeadwaterError as error:
         with suppress(HeadwaterError):
             held = registry.held(target.owner, target.instance_id)
-            error.command = error.command or command_for(error.next_action, target.name, held)
+            error.command = command_for(error.next_action, target.name, held) or error.command
         raise
 
 

@@ -2,18 +2,21 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from msgspec.structs import replace
 
 from headwater import clock
 from headwater.connect.envelope import Credential, Envelope, opened
 from headwater.connect.fields import kept, read_entry
-from headwater.connect.model import Connection, Target
+from headwater.connect.model import Check, Connection, Found, Target
 from headwater.connect.ports import Custody, Registry
 from headwater.errors import HeadwaterError, refuse
 from headwater.manifest.auth import Method
 from headwater.secret import Secret
+
+_MISSING: Final[tuple[Check, Found]] = ("credential_present", "missing")
+_UNREACHABLE: Final[tuple[Check, Found]] = ("custody_reachable", "unavailable")
 
 
 class Mounted(Protocol):
@@ -44,13 +47,14 @@ class Material:
     async def read(self, method: Method, connection: Connection, *, repin: bool = False) -> Held:
         """Return what a connection has in custody. `repin` takes what its mounted item holds now (CLI-408).
 
-        That custody cannot be reached is noted, for whoever looks, until the next check.
+        That custody cannot be reached, or has no such credential, is noted for whoever looks, until the next check.
         """
         try:
             return await self._read(method, connection, repin=repin)
         except HeadwaterError as error:
             if error.code == "custody_unavailable":
-                self._note_unreachable(connection)
+                is_missing = error.next_action == "repair_connection"
+                self._note(connection, *_MISSING if is_missing else _UNREACHABLE)
             raise
 
     async def _read(self, method: Method, connection: Connection, *, repin: bool) -> Held:
@@ -66,10 +70,10 @@ class Material:
             message = "What custody keeps for the connection is no credential."
             raise refuse("custody_unavailable", message, next_action="repair_connection") from None
 
-    def _note_unreachable(self, connection: Connection) -> None:
+    def _note(self, connection: Connection, check: Check, found: Found) -> None:
         checks = connection.evidence.checks
-        if checks.get("custody_reachable") == "ok":
-            evidence = replace(connection.evidence, checks={**checks, "custody_reachable": "unavailable"})
+        if checks.get(check) == "ok":
+            evidence = replace(connection.evidence, checks={**checks, check: found})
             self.registry.publish(connection, replace(connection, evidence=evidence), clock.millis())
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from headwater.catalog.installing import Shelf
     from headwater.catalog.instances import Instance, Instances
     from headwater.checking import Report
+    from headwater.checking.certifying import Certified
     from headwater.collect.gaps import Turn
     from headwater.collect.ports import Outcome, Respondent
     from headwater.collect.schedules import PastRun
@@ -187,6 +188,13 @@ class Host:
         options = folder.checked_options(folder.fixture("options"), settings)
         drawn, hidden = clock.seed() if seed is None else seed, self.settings.private
         return await check(folder, options, answers, packs=packs, seed=drawn, hidden=hidden)
+
+    async def certify(self, path: Path) -> list[Certified]:
+        """Judge the integration in a folder, a row a clause. Nothing is sent or stored."""
+        from headwater.catalog.folders import folder_at
+        from headwater.checking.certifying import certify
+
+        return await certify(folder_at(path).path, self.settings.private)
 
     # The owner.
 

@@ -1,12 +1,14 @@
 """A sync of an integration that lists: a collection run, whoever starts it."""
 
+import json
 import os
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
-from listing.conftest import event
+from listing.conftest import ANSWER, EXAMPLE, event
 
 
 @pytest.mark.clause("INT-154", "INT-330", "INT-335")
@@ -84,3 +86,18 @@ def test_a_list_without_an_end_is_told_by_its_reason(ada):
     assert ada.stored() == ["e1"]
     told = ada.type("runs", "explain", failure["run_id"])
     assert "repeated_cursor" in str(told)
+
+
+@pytest.mark.clause("INT-335")
+def test_the_example_conforms(service, tmp_path):
+    """As any connector has to: killed at drawn lines it loses nothing, and goes on from its cursors."""
+    answers = tmp_path / "answers.json"
+    answers.write_text(json.dumps({"answers": [{"kind": "credentials", "data": ANSWER}]}))
+    answers.chmod(0o600)
+    told = ["--set", f"endpoint={service.endpoint}", "--answer-file", str(answers), "--output", "json"]
+    packs = ["--pack", "kill", "--pack", "resumed"]
+    words = [sys.executable, "-m", "headwater", "connectors", "check", str(EXAMPLE), *told, *packs]
+    ended = subprocess.run(words, capture_output=True, text=True, timeout=100)
+    assert ended.returncode == 0, ended.stderr
+    verdicts = {row["clause"]: row["verdict"] for row in json.loads(ended.stdout)["result"]["clauses"]}
+    assert (verdicts["CP-410"], verdicts["CP-447"], verdicts["CP-405"]) == ("pass", "pass", "pass")

@@ -82,6 +82,15 @@ class Hooked:
             await self._call(adapter, "disconnect", {}, credential.envelope)
             return True
 
+    async def page(self, hook: str, cursor: str | None, envelope: Envelope) -> Mapping[str, Any]:
+        """Return one page of a list, by its members."""
+        async with self._host() as adapter:
+            page = _of_kind(await self._call(adapter, hook, {"cursor": cursor}, envelope), "page")
+        fits = isinstance(page, dict) and isinstance(page.get("items"), list) and isinstance(page.get("complete"), bool)
+        if not fits or not isinstance(page.get("next"), str | None):
+            raise AuthFailure("provider_protocol_error")
+        return page  # type: ignore[no-any-return]
+
     async def configure(self, credential: Credential, values: Mapping[str, Any]) -> Mapping[str, Any]:
         """Check settings, then apply them; return those that hold now."""
         async with self._host() as adapter:

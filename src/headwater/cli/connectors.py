@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from headwater.cli.adding import add, remove, upgrade
+from headwater.cli.certifying import certify
 from headwater.cli.checking import check
 from headwater.cli.integrations import disable, enable, integrations
 from headwater.cli.output import clip, pairs, table, typed
@@ -84,5 +85,5 @@ def new(cli: Cli, name: str, into: Path) -> None:
     )
 
 
-for command in (add, check, disable, enable, integrations, remove, upgrade, validate):
+for command in (add, certify, check, disable, enable, integrations, remove, upgrade, validate):
     connectors.add_command(command)

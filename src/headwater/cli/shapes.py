@@ -338,6 +338,10 @@ SHAPES: Final[Mapping[str, Shape]] = {
     "connectors add": {**_ADDED, "next": _NAMES},
     "connectors upgrade": {**_ADDED, "changed": bool, "changes": _NAMES, "asks": _NAMES},
     "connectors remove": {"connector": str, "instances": _NAMES, "kept": _NAMES},
+    "connectors certify": {
+        "conforms": bool,
+        "clauses": [{**dict.fromkeys(("clause", "level", "verdict", "what", "seen", "remedy?"), str)}],
+    },
     "connectors check": {
         "conforms": bool,
         "seed": int,

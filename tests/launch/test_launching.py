@@ -146,7 +146,8 @@ def test_it_is_told_to_end_when_the_command_dies(running, number):
     with running.launching() as process:
         assert process.stdout.readline() == "ready\n"
         os.kill(process.pid, number)
-        assert process.stdout.read() == "told\n"
+        process.wait(60)
+        assert process.communicate(timeout=60)[0] == "told\n"
 
 
 def test_the_credential_is_nowhere_else(headwater):

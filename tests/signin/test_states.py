@@ -1,6 +1,7 @@
 """The opaque state of an unfinished sign-in: bound, short-lived, used once, and nothing to read in it."""
 
 import asyncio
+import fcntl
 import json
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from headwater.connect.auth_state import AuthStates
 from headwater.connect.failures import AuthFailure
 from headwater.connect.flows import Pending
 from headwater.connect.throttle import Throttle
+from headwater.errors import HeadwaterError
 from headwater.secret import Secret
 from headwater.store.sqlite.signing_in import SignInStore
 from headwater.vault.state_keys import StateKeys
@@ -159,6 +161,17 @@ class TestTime:
         (tmp_path / "keys").chmod(0o644)
         with pytest.raises(Exception, match="only you"):
             first.seal(b"")
+
+    async def test_a_process_that_holds_the_keys_is_not_waited_for_for_ever(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(limits, "SEALED_LOCK_SECONDS", 0.05)
+        keys = StateKeys(tmp_path / "keys")
+        sealed = keys.seal(b"plain")
+        with (tmp_path / ".keys.lock").open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            assert keys.open(sealed) == b"plain"
+            with pytest.raises(HeadwaterError) as caught:
+                keys.rotate()
+        assert caught.value.code == "metadata_unavailable"
 
     async def test_a_sign_in_ends_in_the_process_that_began_it(self, sign_in, tmp_path, provider):
         pending = await begun(sign_in)

@@ -1,10 +1,9 @@
 """Custody in one encrypted file, for machines without a keyring, where the configuration names it (decision 24)."""
 
 import asyncio
-import fcntl
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -13,6 +12,7 @@ from headwater.connect.ports import CustodyState, Note, unnoted
 from headwater.errors import HeadwaterError
 from headwater.owned import folder, read_at
 from headwater.secret import Secret
+from headwater.vault.locking import locked
 from headwater.vault.probing import probe
 from headwater.vault.refusals import attempt, fitting, missing, unavailable, unknown
 from headwater.vault.sealing import Contents, Damaged, Kind, Seal, WrongKey
@@ -20,7 +20,6 @@ from headwater.vault.sealing import Contents, Damaged, Kind, Seal, WrongKey
 T = TypeVar("T")
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_LOCK = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class SealedFileCustody:
@@ -83,7 +82,7 @@ class SealedFileCustody:
         self._seal.ask()
 
         def going() -> T:
-            with folder(self._path.parent) as within, _locked(within, f"{self._path.name}.lock"):
+            with folder(self._path.parent) as within, locked(within, f"{self._path.name}.lock", _busy()):
                 return work(within)
 
         return await asyncio.to_thread(attempt, going, _unfit())
@@ -142,26 +141,8 @@ def _move(within: int, new: str, name: str) -> None:
         os.close(descriptor)
 
 
-@contextmanager
-def _locked(within: int, name: str) -> Iterator[None]:
-    descriptor = os.open(name, _LOCK, 0o600, dir_fd=within)
-    until = clock.monotonic() + limits.SEALED_LOCK_SECONDS
-    try:
-        while not _taken(descriptor):
-            if clock.monotonic() >= until:
-                raise unavailable("Another process is in the sealed file.", "retry_explicitly")
-            clock.pause(limits.SEALED_LOOK_SECONDS)
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def _taken(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+def _busy() -> HeadwaterError:
+    return unavailable("Another process is in the sealed file.", "retry_explicitly")
 
 
 def _unfit() -> HeadwaterError:

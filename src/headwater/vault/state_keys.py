@@ -4,7 +4,6 @@ They guard no credential. Whoever has one can at most make a state for a sign-in
 A key is replaced after a month; the one before it still opens what it sealed (INT-227).
 """
 
-import fcntl
 import os
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterator, Sequence
@@ -20,6 +19,7 @@ from headwater import clock, limits
 from headwater.errors import refuse
 from headwater.owned import folder, read_at
 from headwater.secret import Secret
+from headwater.vault.locking import locked
 
 _KEPT: Final = 2
 _NONCE_BYTES: Final = 12
@@ -69,15 +69,15 @@ class StateKeys:
 
     def _newest(self) -> _Key:
         keys = self._read()
-        if not keys or clock.millis() - keys[0].made_at_ms > limits.STATE_KEY_SECONDS * 1000:
+        if _is_over(keys):
             with self._alone() as within:
                 keys = self._kept(within)
-                if not keys or clock.millis() - keys[0].made_at_ms > limits.STATE_KEY_SECONDS * 1000:
+                if _is_over(keys):
                     keys = self._write(within, keys)
         return keys[0]
 
     def _read(self) -> Sequence[_Key]:
-        with self._alone() as within:
+        with self._folder() as within:
             return self._kept(within)
 
     def _kept(self, within: int) -> Sequence[_Key]:
@@ -103,22 +103,21 @@ class StateKeys:
         return keys
 
     @contextmanager
-    def _alone(self) -> Iterator[int]:
-        """Open the folder, one process at a time: nobody reads while a key is made."""
+    def _folder(self) -> Iterator[int]:
         try:
-            with folder(self._path.parent) as within, _locked(within, f".{self._path.name}.lock"):
+            with folder(self._path.parent) as within:
                 yield within
         except OSError:
-            raise refuse(
-                "metadata_unavailable", "The state directory cannot be used.", safe="Nothing was sent."
-            ) from None
+            message = "The state directory cannot be used."
+            raise refuse("metadata_unavailable", message, safe="Nothing was sent.") from None
+
+    @contextmanager
+    def _alone(self) -> Iterator[int]:
+        """Open the folder, one process at a time: two new keys would be one too many."""
+        busy = refuse("metadata_unavailable", "Another process is in the file of the keys.", safe="Nothing was sent.")
+        with self._folder() as within, locked(within, f".{self._path.name}.lock", busy):
+            yield within
 
 
-@contextmanager
-def _locked(within: int, name: str) -> Iterator[None]:
-    descriptor = os.open(name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=within)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
+def _is_over(keys: Sequence[_Key]) -> bool:
+    return not keys or clock.millis() - keys[0].made_at_ms > limits.STATE_KEY_SECONDS * 1000

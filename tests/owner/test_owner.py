@@ -3,6 +3,7 @@
 import asyncio
 import fcntl
 import os
+import shutil
 import signal
 import socket
 import struct
@@ -60,6 +61,32 @@ def test_one_that_was_killed_is_followed_by_another(machine):
     assert ask(machine.place, "greet")["incarnation"] != first
 
 
+def test_one_whose_folder_was_removed_takes_no_socket_along(machine):
+    """Whoever serves in the new folder goes on."""
+    machine.start()
+    first, lock = machine.pid, os.open(machine.place.lock, os.O_RDONLY)
+    shutil.rmtree(machine.state)
+    machine.type("setup", "init")
+    machine.start()
+    second = machine.pid
+    os.kill(first, signal.SIGTERM)
+    fcntl.flock(lock, fcntl.LOCK_SH)
+    os.close(lock)
+    assert ask(machine.place, "greet")
+    assert machine.pid == second != first
+
+
+def test_a_fault_of_its_own_is_noted_and_told_to_its_client_alone(machine):
+    machine.config.write_text(machine.config.read_text() + "\n[connectors.git.instances.here]\n")
+    machine.start()
+    with pytest.raises(HeadwaterError) as refusal:
+        ask(machine.place, "stop", selection=["git", "here", None], fields={"token": "sentinel"})
+    assert refusal.value.code == "outcome_unknown"
+    (note,) = (machine.state / "crashes").iterdir()
+    assert "sentinel" not in note.read_text()
+    assert ask(machine.place, "greet")
+
+
 def test_it_gets_nothing_of_the_surroundings_that_could_be_a_secret(machine, monkeypatch):
     monkeypatch.setenv("API_TOKEN", "sentinel-environment")
     machine.start()
@@ -78,7 +105,8 @@ def test_a_lock_that_is_held_by_nobody_who_answers(machine, monkeypatch):
         assert refused(lambda: stop(machine.place)) == ("unavailable", "stop", "retry_explicitly")
         assert process.poll() is None
         monkeypatch.setattr("headwater.limits.OWNER_START_SECONDS", 1.0)
-        assert refused(machine.start)[0] == "unavailable"
+        with pytest.raises(HeadwaterError, match="does not answer"):
+            machine.start()
         process.stdin.close()
 
 

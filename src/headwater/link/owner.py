@@ -123,7 +123,8 @@ def started(place: Place, config_path: Path) -> None:
         if child.poll() not in (None, 0) and not is_held(place):
             break
         clock.pause(limits.OWNER_LOOK_SECONDS)
-    raise refuse("unavailable", "The owner could not be started.", stage="readiness", next_action="retry_explicitly")
+    message = "An owner runs, and does not answer." if is_held(place) else "The owner could not be started."
+    raise refuse("unavailable", message, stage="readiness", next_action="retry_explicitly")
 
 
 def stop(place: Place) -> Literal["stopped", "not_running"]:

@@ -12,7 +12,7 @@ import os
 import socket
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -46,7 +46,7 @@ class Unanswered(Exception):
 
 @asynccontextmanager
 async def serving(path: Path, handler: Handler, seconds: float = limits.LINK_SECONDS) -> AsyncIterator[None]:
-    """Answer questions at `path` for as long as the context is open; the socket is gone after it.
+    """Answer questions at `path` for as long as the context is open; the socket is gone after it, and no other is.
 
     `handler` takes a question and returns the answer, within `seconds`. A peer of another user, a question that is
     too large or no JSON object, and one that does not come in time are dropped.
@@ -57,6 +57,7 @@ async def serving(path: Path, handler: Handler, seconds: float = limits.LINK_SEC
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     with _reached(path) as name, _private():
         listener.bind(name)
+    ours = path.lstat()
 
     async def answering(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await _answer(reader, writer, handler, seconds)
@@ -66,7 +67,9 @@ async def serving(path: Path, handler: Handler, seconds: float = limits.LINK_SEC
         yield
     finally:
         server.close()
-        path.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):  # whoever removed the folder may have another one serve here by now
+            if os.path.samestat(path.lstat(), ours):
+                path.unlink()
 
 
 async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, handler: Handler, seconds: float) -> None:

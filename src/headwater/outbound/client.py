@@ -27,6 +27,7 @@ from headwater.outbound.waiting import http_date, retry_after
 _HEADERS: Final = {"user-agent": "headwater", "accept": "application/json", "accept-encoding": "identity"}
 Body = Mapping[str, str] | bytes | None
 _NAT64: Final = IPv6Network("64:ff9b::/96")
+_UNICAST: Final = IPv6Network("2000::/3")  # all that is given out (RFC 4291 2.4); the rest is local, or stands for more
 
 
 @dataclass(frozen=True)
@@ -183,7 +184,9 @@ def _may_reach(address: str, reach: Reach, *, tls: bool) -> bool:
     ip = _behind(ip_address(address.partition("%")[0]))
     if ip.is_multicast or ip.is_unspecified:
         return False
-    return tls if ip.is_global else reach.private and (tls or ip.is_loopback)
+    if ip.is_global and (ip.version == 4 or ip in _UNICAST):
+        return tls
+    return reach.private and (tls or ip.is_loopback)
 
 
 def _behind(ip: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:

@@ -76,6 +76,11 @@ class Owner:
                 return {"result": told}
         except HeadwaterError as error:
             return {"refused": _told(error)}
+        except Exception as error:  # noqa: BLE001 - a fault of ours: it is noted, and no trace of it goes to a terminal
+            with contextlib.suppress(OSError, HeadwaterError):
+                self._host.note_crash(error)
+            message = "The owner failed; it may have done what it was asked."
+            return {"refused": _told(refuse("outcome_unknown", message))}
 
     @asynccontextmanager
     async def _working(self) -> AsyncIterator[None]:

@@ -16,6 +16,7 @@ DRAWERS = {"utils", "util", "helpers", "helper", "common", "misc", "shared", "ba
 BROAD_ALLOWED = {
     "cli/main.py",
     "listing/calling.py",
+    "owner/daemon.py",
     "sdk/adapter.py",
     "sdk/connector.py",
     "store/served.py",

@@ -88,7 +88,7 @@ class Machine(RuleBasedStateMachine):
     @rule(seconds=st.sampled_from([1, 31, 61, 86_400]))
     def wait(self, seconds):
         self.clock.move(seconds=seconds)
-        asyncio.run(erase_old(self.world.registry, self.world.vault, self.world.target))
+        asyncio.run(erase_old(self.world.registry, self.world.vault, 1000))
 
     @rule(call=st.sampled_from(["read", "write_new", "delete", "probe"]), fails=st.booleans())
     def break_custody(self, call, fails):

@@ -22,7 +22,7 @@ DAY = limits.CREDENTIAL_RETENTION_SECONDS
 
 
 def erase(world: World) -> None:
-    asyncio.run(erase_old(world.registry, world.vault, world.target))
+    asyncio.run(erase_old(world.registry, world.vault, world.target.owner))
 
 
 def kept(world: World) -> set[str]:
@@ -172,6 +172,16 @@ def test_the_credential_of_a_revoked_connection_is_erased_too(world):
     assert kept(world) == set()
 
 
+def test_any_use_erases_what_another_instance_left(world):
+    """Who revokes an account and never comes back to it leaves no credential behind."""
+    revoke(world.registry, world.target, world.connect().connection, "1")
+    world.configure(instance_id="shop.other")
+    world.connect("bert")
+    world.clock.move(seconds=DAY)
+    assert world.token() == "bert"
+    assert kept(world) == {"v2"}
+
+
 def test_a_candidate_that_was_never_published_is_erased(world):
     """It was written, and then its time was over."""
     world.provider.meanwhile = lambda: world.clock.move(seconds=limits.ACQUISITION_SECONDS)
@@ -198,7 +208,7 @@ def test_a_version_that_is_being_erased_is_linked_to_by_nothing(world):
     world.connect()
     world.reconnect("anna2")
     world.clock.move(seconds=DAY)
-    assert world.registry.retire(1000, "shop.me", world.clock.millis) == [(world.held.reference, "v1")]
+    assert world.registry.retire(1000, world.clock.millis) == [(world.held.reference, "v1")]
     held = world.held
     assert not world.registry.publish(held, replace(held, version="v1"), world.clock.millis)
 

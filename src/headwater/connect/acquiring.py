@@ -123,7 +123,7 @@ class Acquiring:
             self._check(method, credential, probed, before)
             version = await entry.keep(acquisition.connection, credential, self._noting(acquisition))
             connection = self._publish(acquisition, method, credential, probed, version)
-            await erase_old(self.registry, self.custody, self.target)
+            await erase_old(self.registry, self.custody, self.target.owner)
         return Acquired(connection, acquisition.reference)
 
     def _noting(self, acquisition: Acquisition) -> Note:

@@ -179,8 +179,8 @@ class Registry(Protocol):
         """
         ...
 
-    def retire(self, owner: int, instance_id: str, now_ms: int) -> Sequence[tuple[str, str]]:
-        """Fence the versions of an instance whose time is over, and return each with its connection, for erasing.
+    def retire(self, owner: int, now_ms: int) -> Sequence[tuple[str, str]]:
+        """Fence the versions whose time is over, and return each with its connection, for erasing.
 
         Nothing is linked to them again.
         """

@@ -12,6 +12,7 @@ from headwater.connect.envelope import Credential
 from headwater.connect.model import Connection
 from headwater.connect.ports import Registry
 from headwater.connect.refusals import needs_reconnect
+from headwater.connect.retention import erase_old
 from headwater.connect.state import is_fresh, needs_another_credential
 from headwater.connect.validating import Validating
 from headwater.errors import HeadwaterError, refuse
@@ -59,6 +60,8 @@ class Using:
         if not is_fresh(connection, clock.millis()):
             message = "What was last checked of the connection lapsed before it could be used."
             raise refuse("not_granted", message, next_action="revalidate_connection", safe="Nothing was read with it.")
+        material = self.validating.material
+        await erase_old(material.registry, material.custody, connection.owner)
         return Used(connection, held.credential)
 
     def _admitted(self, connection: Connection) -> Standing:

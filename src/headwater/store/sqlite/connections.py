@@ -108,13 +108,16 @@ class ConnectionRegistry:
             raise _OvertakenError
         self._run("supersede_versions", (after.reference, kept, now_ms))
 
-    def retire(self, owner: int, instance_id: str, now_ms: int) -> list[tuple[str, str]]:
+    def retire(self, owner: int, now_ms: int) -> list[tuple[str, str]]:
         """See `Registry.retire`."""
-        over = now_ms - limits.CREDENTIAL_RETENTION_SECONDS * 1000
+        wanted = (owner, now_ms - limits.CREDENTIAL_RETENTION_SECONDS * 1000, limits.CREDENTIAL_VERSIONS)
+        if not self._rows("erasable_versions", wanted):
+            return []
         with self._writing():
-            self._run("retire_versions", (owner, instance_id, over, limits.CREDENTIAL_VERSIONS))
-            rows = self._rows("retiring_versions", (owner, instance_id))
-        return [(row["connection"], row["version"]) for row in rows]
+            rows = [(row["connection"], row["version"]) for row in self._rows("erasable_versions", wanted)]
+            for row in rows:
+                self._run("retire_version", row)
+        return rows
 
     def versions(self, owner: int, instance_id: str) -> list[tuple[str, str]]:
         """See `Registry.versions`."""

@@ -88,20 +88,18 @@ WHERE connection = ?1 AND state = 'stored' AND version IS NOT ?2;
 -- name: abandon_candidates
 UPDATE credential_versions SET state = 'superseded', since_ms = ?2 WHERE connection = ?1 AND state = 'candidate';
 
--- name: retire_versions
--- Those whose time is over, candidates that nobody came back for too, and the oldest where too many wait for that.
-UPDATE credential_versions SET state = 'retiring'
-WHERE owner = ?1 AND instance_id = ?2 AND (
-    (state IN ('candidate', 'superseded') AND since_ms <= ?3)
-    OR (state = 'superseded' AND (connection, version) NOT IN (
-        SELECT connection, version FROM credential_versions
-        WHERE owner = ?1 AND instance_id = ?2 AND state = 'superseded' ORDER BY since_ms DESC LIMIT ?4
-    ))
-);
+-- name: erasable_versions
+-- Those whose time is over, candidates that nobody came back for too; the oldest of an instance where too many wait for
+-- that; and those that were fenced before and are still there.
+SELECT connection, version FROM (
+    SELECT connection, version, state, since_ms,
+        row_number() OVER (PARTITION BY instance_id, state ORDER BY since_ms DESC) AS place
+    FROM credential_versions WHERE owner = ?1 AND state <> 'stored'
+)
+WHERE state = 'retiring' OR since_ms <= ?2 OR (state = 'superseded' AND place > ?3) ORDER BY connection, version;
 
--- name: retiring_versions
-SELECT connection, version FROM credential_versions
-WHERE owner = ?1 AND instance_id = ?2 AND state = 'retiring' ORDER BY connection, version;
+-- name: retire_version
+UPDATE credential_versions SET state = 'retiring' WHERE connection = ?1 AND version = ?2;
 
 -- name: forget_version
 DELETE FROM credential_versions WHERE connection = ?1 AND version = ?2 AND state = 'retiring';

@@ -47,6 +47,17 @@ def test_its_streams_are_the_callers(running):
     assert (told.status, told.stdout, told.stderr) == (0, "typed", "said\n")
 
 
+@pytest.mark.clause("CLI-850")
+def test_a_stream_that_the_caller_closed_is_closed(running):
+    """And nothing else takes its place."""
+    running.consumer("cat <&3 || exit 9")
+    words = running.words("connections", "launch", "shop/me", "--consumer", "reader")
+    told = subprocess.run(
+        [DASH, "-c", 'exec "$@" >&- <&-', "sh", *words], stderr=subprocess.PIPE, text=True, timeout=60
+    )
+    assert (told.returncode, told.stderr.count("\n")) == (9, 1)
+
+
 @pytest.mark.clause("CLI-853")
 def test_it_gets_its_pinned_arguments_then_the_callers_as_they_are(running):
     running.consumer('printf "%s|" "$0" "$@"')

@@ -10,6 +10,7 @@ from launch.conftest import TOKEN
 from launch.test_handing_over import link as link_of
 
 from headwater.configuration.selecting import Selection
+from headwater.connect.reading import Material
 from headwater.errors import HeadwaterError
 from headwater.handing import Handing
 from headwater.host import Host
@@ -131,6 +132,19 @@ def test_the_first_of_two_is_told(wrong, first, then):
     for fault in (then, first):
         getattr(wrong, fault)()
     assert wrong.refusal() == REFUSALS[first]
+
+
+@pytest.mark.clause("CLI-852")
+def test_a_revocation_while_custody_is_read_counts(wrong, monkeypatch):
+    real = Material.read
+
+    async def read(self, method, connection, **more):
+        held = await real(self, method, connection, **more)
+        wrong.revoked()
+        return held
+
+    monkeypatch.setattr(Material, "read", read)
+    assert wrong.refusal() == REFUSALS["revoked"]
 
 
 @pytest.mark.clause("CLI-852")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Coroutine, Mapping
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -212,14 +213,15 @@ def configure(cli: Cli, selection: Selection, settings: tuple[str, ...]) -> None
 @click.option("--consumer", "name", required=True, metavar="NAME", help="The program, as [consumers] names it.")
 @click.option("--args", "arguments", default="[]", metavar="JSON", help="Its further arguments: an array of texts.")
 @pass_cli
-def launch(cli: Cli, selection: Selection, reference: str | None, name: str, arguments: str) -> int:
+def launch(cli: Cli, selection: Selection, reference: str | None, name: str, arguments: str) -> NoReturn:
     """Run a program that the configuration pins, with the credential of a connection on its descriptor 3.
 
     Exit status: the program's, 128 + N where signal N ended it; 1 or 2 where it was not started.
     """
     from headwater.cli.handing import further
 
-    return cli.host.handing.launch(selection, reference, name, further(arguments))
+    # What is written to stdout is the program's: nothing more is looked for there, not even whether it is open.
+    sys.exit(cli.host.handing.launch(selection, reference, name, further(arguments)))
 
 
 @connections.command()

@@ -75,6 +75,8 @@ class Handing:
             method = admit_launch(connection, target, clock.millis())
             material = self._host.connecting.material(registry, configuration, target)
             held = await material.read(method, connection)
+            now = selected(registry, target, connection.reference)  # which may have been revoked meanwhile
+            admit_launch(now, target, clock.millis())
             document = sealed.document(document_of(connection, target, method, held.credential))
             open_.pop_all()
         told = {"arguments": consumer.executable.args, "pass_env": consumer.pass_env}

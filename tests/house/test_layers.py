@@ -16,6 +16,7 @@ PLANTED = {
     "Language is spoken without I/O": ("wire/encode.py", "import socket"),
     "The SDK sees language and ground": ("sdk/outcome.py", "import headwater.collect.verdict"),
     "A bundled connector imports the SDK": ("connectors/demo/connector.py", "import headwater.host"),
+    "Faces reach integrations through the common service": ("cli/integrations.py", "import headwater.adapters.hosting"),
     "Nobody leans on the SDK or connectors": ("process/environment.py", "import headwater.sdk"),
 }
 
@@ -33,6 +34,7 @@ def test_every_contract_holds():
     assert result.returncode == 0, result.stdout
 
 
+@pytest.mark.clause("INT-420")
 @pytest.mark.parametrize(("contract", "planted"), PLANTED.items())
 def test_a_planted_import_breaks_its_contract(contract, planted, tmp_path):
     """A contract that nothing can break guards nothing."""

@@ -30,14 +30,14 @@ def test_an_account_is_synchronised(ada, service):
     assert [row["status"] for row in ada.type("runs", "list")["items"]] == ["succeeded"] * 3
 
 
-@pytest.mark.clause("INT-135", "INT-150", "INT-153", "INT-426")
-def test_an_action_that_is_not_declared_starts_nothing(ada, service):
-    ada.manifest(actions={"disconnect": True})
-    for command in (("refresh",), ("configure", "--set", "x=1")):
-        failure = ada.type("connections", command[0], "acme-tickets/me", *command[1:], status=1)
-        assert failure["code"] == "unsupported"
-    assert ada.type("runs", "list")["items"] == []
-    assert "configure" not in (ada.code / "integration.py").read_text()
+@pytest.mark.clause("INT-331")
+def test_the_concurrency_that_counts_is_recorded(ada):
+    """It is held to the ceiling, and the operator is told."""
+    ada.manifest(sync={"resourceConcurrency": 50})
+    rows = ada.type("connectors", "integrations")["integrations"]
+    (row,) = [one for one in rows if one["key"] == "acme-tickets"]
+    assert row["resource_concurrency"] == 10
+    assert "sync.resourceConcurrency is held to 10." in row["warnings"]
 
 
 @pytest.mark.clause("INT-335", "INT-452", "INT-456")

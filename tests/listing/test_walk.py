@@ -9,6 +9,8 @@ import pytest
 from listing.conftest import EXAMPLE, event, listed
 
 from headwater import limits
+from headwater.sdk.http import Answer
+from headwater.sdk.refusals import Refused
 
 
 def skip(transcript):
@@ -231,6 +233,15 @@ def test_what_a_service_answers_is_not_believed(body, headers):
     said = {m["message"] for m in ran.messages if m["type"] == "SKIP_RESULT"}
     assert said == {"The service answered something that was not expected (provider_protocol_error)."}
     assert "Traceback" not in ran.stderr
+
+
+@pytest.mark.clause("INT-451")
+@pytest.mark.parametrize("body", [b"[" * 1_000_000, b"\xff", b"", b"{"])
+def test_what_is_not_json_is_a_failure_of_the_list(body):
+    """A hook that looks at an answer is told by `Refused`, and by nothing else."""
+    with pytest.raises(Refused) as refused:
+        Answer(200, body).json()
+    assert refused.value.code == "provider_protocol_error"
 
 
 @pytest.mark.clause("INT-493")

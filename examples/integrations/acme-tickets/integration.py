@@ -41,11 +41,14 @@ class AcmeTickets(Integration):
         told = self._get(ctx, f"/{kind}?cursor={cursor or ''}")
         return Page(told["items"], told["next"], complete=told["next"] is None)
 
-    def _get(self, ctx: Context, path: str) -> Any:
-        return ctx.http.request("GET", path, headers=self._headers(ctx)).accepted().json()
+    def _get(self, ctx: Context, path: str) -> Mapping[str, Any]:
+        told: Mapping[str, Any] = ctx.http.request("GET", path, headers=self._headers(ctx)).accepted().json()
+        return told
 
-    def _post(self, ctx: Context, path: str, body: Mapping[str, Any]) -> Any:
-        return ctx.http.request("POST", path, headers=self._headers(ctx), json=dict(body)).accepted().json()
+    def _post(self, ctx: Context, path: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        answer = ctx.http.request("POST", path, headers=self._headers(ctx), json=dict(body))
+        told: Mapping[str, Any] = answer.accepted().json()
+        return told
 
     def _headers(self, ctx: Context) -> Mapping[str, str]:
         return {"authorization": f"Bearer {ctx.credential.access_token}"} if ctx.credential else {}

@@ -1,6 +1,6 @@
 """The service that the example signs in to, as small as it can be: one account, three lists, orders.
 
-    python provider.py [PORT]
+python provider.py [PORT]
 """
 
 import json

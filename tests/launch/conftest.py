@@ -77,9 +77,15 @@ def running(tmp_path_factory: pytest.TempPathFactory, commands: Commands) -> Ite
 
 
 @contextmanager
-def launching(place: Path, shop: Shop, commands: Commands) -> Iterator[Launching]:  # noqa: F811
+def launching(
+    place: Path,
+    shop: Shop,  # noqa: F811
+    commands: Commands,  # noqa: F811
+    opened_by: str = "key_file",
+) -> Iterator[Launching]:
     made = Launching(place, commands=commands)
     set_up(made, shop)
+    made.write("collect.toml", (place / "collect.toml").read_text().replace("key_file", opened_by))
     made.consumer("cat <&3")
     assert made.connect().status == 0
     yield made

@@ -124,6 +124,7 @@ from contracts.test_ledger_apart import NAME, PLAN, keep
 from headwater.store.apart import LedgerApart
 from headwater.store.starting import StoreProcess
 from headwater.store.locks import exclusive
+from headwater.version import RELEASE
 
 async def main(folder):
     with exclusive(folder / "me.lock") as lock:

@@ -70,7 +70,7 @@ def test_what_the_database_refuses_is_refused_as_it_is(tmp_path):
     assert (refusal.code, refusal.next_action, refusal.data) == (
         "metadata_schema_newer",
         "upgrade",
-        {"store_version": "999"},
+        {"store_version": "unrecorded", "binary_version": RELEASE},
     )
     assert refusal.safe
 

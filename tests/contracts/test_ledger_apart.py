@@ -125,6 +125,7 @@ from headwater.store.apart import LedgerApart
 from headwater.store.starting import StoreProcess
 from headwater.store.locks import exclusive
 from headwater.version import RELEASE
+from headwater.version import RELEASE
 
 async def main(folder):
     with exclusive(folder / "me.lock") as lock:

@@ -28,6 +28,7 @@ from headwater.store.memory import MemoryLedger
 from headwater.store.sqlite.database import open_database
 from headwater.store.sqlite.ledger import InstanceName
 from headwater.store.starting import StoreProcess
+from headwater.version import RELEASE
 
 AT = "2026-11-30T00:00:00Z"
 DECLARATION = Declaration("https://x.example/flat", "1", "Flat", {"alpha": Stream("alpha", primary_key=("id",))})
@@ -124,8 +125,6 @@ from contracts.test_ledger_apart import NAME, PLAN, keep
 from headwater.store.apart import LedgerApart
 from headwater.store.starting import StoreProcess
 from headwater.store.locks import exclusive
-from headwater.version import RELEASE
-from headwater.version import RELEASE
 
 async def main(folder):
     with exclusive(folder / "me.lock") as lock:

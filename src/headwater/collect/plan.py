@@ -163,6 +163,13 @@ def plan_mode(declaration: Declaration, scope: CollectionScope, asked: Collectio
 def match_bindings(declaration: Declaration, offered: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """Return the descriptors to announce, or raise `binding_unavailable` naming what is missing (CP-050)."""
     missing = sorted(declaration.required_bindings - offered.keys())
+    if missing == ["interactive"]:
+        message = (
+            "The connector has to ask somebody, and nobody can answer here. Run it at a terminal, or connect its "
+            "account first, if it has one; nothing was started."
+        )
+        command = "headwater connections connect --help"
+        raise refuse("binding_unavailable", message, command=command, bindings=missing)
     if missing:
         message = f"The connector needs {', '.join(missing)}, which this host does not offer; nothing was started."
         raise refuse("binding_unavailable", message, bindings=missing)

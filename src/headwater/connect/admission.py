@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from headwater import limits
 from headwater.codes import NextAction
+from headwater.connect.advice import to_connect
 from headwater.connect.changes import USABLE, Standing, standing_of, step_of
 from headwater.connect.model import Acquisition, Connection, Target
 from headwater.errors import HeadwaterError, refuse
@@ -122,8 +123,8 @@ def selected(registry: Registry, target: Target, reference: str | None) -> Conne
     if len(held) > 1:
         raise refuse("invalid_input", "The instance holds several connections; choose one with --connection.")
     if not held:
-        command = f"headwater connections connect {target.name} --credential-prompt"
-        raise refuse("not_found", "The instance is not connected.", next_action="create_connection", command=command)
+        message = "The instance is not connected."
+        raise refuse("not_found", message, next_action="create_connection", command=to_connect(target))
     return held[0]
 
 

@@ -40,10 +40,12 @@ def read_entry(method: Method, document: bytes | bytearray) -> Mapping[str, Secr
     Raise `invalid_input` for anything else, and say nothing of what was there (CLI-361, CLI-362).
     """
     members = _members(document)
-    names = {field.name for field in entry_fields(method)}
+    names = [field.name for field in entry_fields(method)]
     required = {field.name for field in entry_fields(method) if field.required}
-    if members is None or not required <= members.keys() <= names:
-        message = "The credential is not one JSON object with exactly the fields of this way to sign in."
+    if members is None or not required <= members.keys() <= set(names):
+        message = (
+            f"The credential has to be one JSON object with these fields and no others: {', '.join(names) or 'none'}."
+        )
         raise refuse(
             "invalid_input",
             message,

@@ -36,7 +36,7 @@ def test_a_write_from_an_old_look_is_none(world):
     assert world.held.profile == "a"
 
 
-@pytest.mark.clause("CLI-382")
+@pytest.mark.clause("CLI-382", "CLI-025")
 def test_a_commit_of_which_nothing_is_known(world, monkeypatch):
     """It is told as unknown; looking tells, and nothing is asked or exchanged for that."""
     connection = world.registry._connection

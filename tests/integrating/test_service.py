@@ -7,6 +7,7 @@ import subprocess
 import time
 from pathlib import Path
 
+import apsw
 import pytest
 from owner.conftest import Machine
 
@@ -173,6 +174,34 @@ def test_an_action_that_is_not_declared_is_refused_by_the_service(ada, acme):
     assert (failure["code"], failure["stage"]) == ("unsupported", "admission")
     assert ada.standing() != "revoked"
     assert "POST /sign-out" not in acme.asked
+
+
+@pytest.mark.clause("INT-363")
+def test_the_account_of_another_owner_is_not_there(ada):
+    """The same database, another user: what is theirs looks like what is missing, and stays as it is."""
+    database = apsw.Connection(str(ada.state / "headwater.db"))
+    database.execute("UPDATE connections SET owner = owner + 1")
+    database.execute("UPDATE credential_versions SET owner = owner + 1")
+    before = database.execute("SELECT * FROM connections").fetchall()
+    failure = ada.disconnect(status=1)
+    assert (failure["code"], failure["next_action"]) == ("not_found", "create_connection")
+    assert database.execute("SELECT * FROM connections").fetchall() == before
+    assert ada.type("connections", "list", "acme_tickets/me")["connections"] == []
+    database.close()
+
+
+@pytest.mark.clause("INT-471")
+def test_what_a_provider_says_of_owners_changes_no_owner(person, acme):
+    """An account may be called like another user of this machine: the connection is still this one's."""
+    acme.tokens["token-of-ada"] = str(os.geteuid() + 1)
+    person.type("connectors", "enable", "acme_tickets")
+    told = {"user": "ada", "password": "correct horse", "owner": "0"}
+    assert person.connect(status=2, **told)["code"] == "invalid_input"
+    person.connect(profile="token", token="token-of-ada")
+    database = apsw.Connection(str(person.state / "headwater.db"))
+    ((owner, subject),) = database.execute("SELECT owner, identity_subject FROM connections").fetchall()
+    database.close()
+    assert (owner, subject) == (os.geteuid(), str(os.geteuid() + 1))
 
 
 def test_nothing_to_disconnect_is_told(person):

@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import termios
@@ -157,7 +158,7 @@ def test_an_interrupt_ends_an_open_question(headwater, terminal):
     assert headwater.left_behind() == []
 
 
-@pytest.mark.clause("CP-217", "CLI-008")
+@pytest.mark.clause("CP-217", "CLI-008", "CLI-024")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_cancels_the_run(headwater, number):
     """The connector is gone, the run is cancelled, and no cursor moved."""
@@ -172,6 +173,8 @@ def test_an_interrupt_cancels_the_run(headwater, number):
     failure = json.loads(stderr)["error"]["data"]
     assert (process.returncode, stdout) == (130, b"")
     assert (failure["code"], failure["kind"], failure["status"]) == ("interrupted", "interrupted", "cancelled")
+    assert headwater.keys(), "what was published before stays, and nothing says that it went"
+    assert not re.search("roll|undo|revert", f"{failure['message']} {failure.get('safe', '')}")
     assert headwater.left_behind() == []
     assert headwater.cursors() == {"alpha": {"at": "before"}}
     run = headwater.type("runs", "show").result

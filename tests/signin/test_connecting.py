@@ -130,13 +130,13 @@ class TestBrowser:
         (headwater.place / "entry.json").unlink()
         assert not headwater.custody_holds("the secret of basic-300")
 
-    @pytest.mark.clause("CLI-376")
+    @pytest.mark.clause("CLI-376", "CLI-036")
     def test_nothing_is_stored_where_a_person_says_no(self, headwater, oidc_provider: OpenIdProvider):
         headwater.set_up(oidc_provider.issuer, integration())
         with headwater.typing("connections", "connect", "shop/me") as process:
             consent(process.stderr.readline(), approves=False)
             _, err = process.communicate(timeout=60)
-        failure = json.loads(err)["error"]["data"]
+        failure = json.loads(err)["error"]["data"]  # behind the consent line, which came first, it is all there is
         assert (failure["code"], failure["service_code"], process.returncode) == ("service_failure", "unauthorized", 1)
         assert headwater.type("connections", "list", "shop/me").result["connections"] == []
         assert kept(headwater) == 0

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from headwater.collect.ports import Outcome, Respondent
     from headwater.collect.schedules import PastRun
     from headwater.collecting import CollectRequest, Program, Watching
-    from headwater.configuration.selecting import Selection
     from headwater.configuring import Configuring
     from headwater.connecting import Connecting
     from headwater.control import Question
     from headwater.cursors import Cursors, StateAddress
     from headwater.handing import Handing
     from headwater.integrating import Integrating
+    from headwater.owning import Owning
     from headwater.readiness import Readiness
     from headwater.secret import Secret
     from headwater.signing_in import SigningIn
@@ -196,44 +196,12 @@ class Host:
 
         return await certify(folder_at(path).path, self.settings.private)
 
-    # The owner.
+    @property
+    def owning(self) -> Owning:
+        """The owner of the state directory."""
+        from headwater.owning import Owning
 
-    def stop_owner(self) -> dict[str, str]:
-        """Ask the owner of the state directory to end, and wait until it did."""
-        from headwater.link.owner import Place, stop
-
-        disposition = stop(Place.of(self.settings.state_dir))
-        return {"disposition": disposition, "state_path": str(self.settings.state_dir)}
-
-    def observe(self, selection: Selection) -> dict[str, Any]:
-        """Return how the owner sees an instance; `owner_unavailable` where none answers (CLI-259)."""
-        from headwater.link.owner import Place, ask
-
-        described = self.configuring.describe(selection)
-        try:
-            told = ask(Place.of(self.settings.state_dir), "status", selection=_written(described))
-        except HeadwaterError as error:
-            if error.code not in ("unavailable", "outcome_unknown"):
-                raise
-            names = {name: described[name] for name in ("adapter", "connector", "instance")}
-            revision = described["configuration"]["configuration_revision"]
-            seen = {"state": "owner_unavailable", "observed_at_ms": clock.millis()}
-            return {**names, "configuration_revision": revision, **seen}
-        return dict(told["observation"])
-
-    def stop_instance(self, selection: Selection, revision: str, host: str, child: str) -> dict[str, Any]:
-        """Stop exactly this incarnation of an instance's program, and keep it stopped."""
-        from headwater.link.owner import Place, ask
-
-        told = ask(
-            Place.of(self.settings.state_dir),
-            "stop",
-            selection=_written(self.configuring.describe(selection)),
-            expected_revision=revision,
-            host_incarnation=host,
-            child_incarnation=child,
-        )
-        return dict(told["observation"])
+        return Owning(self.settings, self.configuring)
 
     # Collecting.
 
@@ -387,8 +355,3 @@ class Host:
 
         with reading(self.settings.database_path) as connection:
             yield Reader(connection)
-
-
-def _written(described: Mapping[str, Any]) -> list[str | None]:
-    """Return the selection of a described instance, as it crosses a socket."""
-    return [described["connector"], described["instance"], None]

@@ -78,8 +78,8 @@ def status(cli: Cli, connector: str | None, instance: str | None, adapter: str |
 
     Exit status: 0 whatever was seen, 1 there is no such instance, 2 what was typed does not fit.
     """
-    told = cli.host.observe(selected(connector, instance, adapter))
-    cli.output.result({"observation": told}, lambda: pairs(told))
+    told = cli.host.owning.observe(selected(connector, instance, adapter))
+    cli.output.result({"observation": told}, lambda: _observed(told))
 
 
 @instances.command()
@@ -102,8 +102,14 @@ def stop(
     Exit status: 0 stopped, 1 it is another one by now or nobody owns it, 2 what was typed does not fit.
     """
     named = (expected_revision, host_incarnation, child_incarnation)
-    told = cli.host.stop_instance(selected(connector, instance, adapter), *named)
-    cli.output.result({"observation": told}, lambda: pairs(told))
+    told = cli.host.owning.stop_instance(selected(connector, instance, adapter), *named)
+    cli.output.result({"observation": told}, lambda: _observed(told))
+
+
+def _observed(told: Mapping[str, Any]) -> list[str]:
+    """Return an observation for people: when it was made is a time of the day."""
+    rows = {name: value for name, value in told.items() if name != "observed_at_ms"}
+    return pairs({**rows, "observed_at": clock.from_micros(told["observed_at_ms"] * 1000)})
 
 
 def _flat(told: Mapping[str, Any], above: str = "") -> dict[str, Any]:

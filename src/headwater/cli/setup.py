@@ -63,7 +63,7 @@ def owner_stop(cli: Cli) -> None:
 
     Exit status: 0 it ended, or none was running; 1 it did not.
     """
-    told = cli.host.stop_owner()
+    told = cli.host.owning.stop()
     words = {"stopped": "The owner has ended.", "not_running": "No owner was running."}
     cli.output.result(told, lambda: [words[told["disposition"]]])
 
@@ -99,7 +99,8 @@ def migrate(cli: Cli, mode: str | None, dry_run: bool, apply: bool) -> None:
 
 def _migrated(found: "Mapping[str, Any]") -> "Iterator[str]":
     done = {"unchanged": "Nothing is to be moved.", "planned": "Nothing is written yet.", "applied": "It is written."}
-    yield f"{done[found['disposition']]} The format: {found['format_before']}, then {found['format_after']}."
+    before, after = found["format_before"], found["format_after"]
+    yield f"{done[found['disposition']]} The format is {before}" + (f", then {after}." if before != after else ".")
     if found["entries"]:
         columns = {"alias": "alias", "disposition": "what", "connector": "connector", "reason": "why not"}
         yield from table(found["entries"], columns, empty="")

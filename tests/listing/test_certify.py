@@ -16,6 +16,9 @@ from headwater.checking.integration_clauses import ASKED
 
 LEDGER = Path(__file__).parents[2] / "conformance" / "integration.toml"
 METHOD = {"key": "token", "label": "Access token", "flow": "token"}
+KEEPS = """        import tempfile
+        tempfile.NamedTemporaryFile(delete=False).write(b"x")
+        return Envelope"""
 FIELD = {"name": "token", "label": "Access token", "type": "token", "required": True}
 
 
@@ -99,6 +102,8 @@ def test_a_defect_of_the_manifest_is_named(defect, clause, members):
         ("INT-490", ("class AcmeTickets", "class class"), {}),
         ("INT-491", ("from typing import Any", "from typing import Any\n\nimport headwater.host"), {}),
         ("INT-177", ("        return Envelope", "        print(fields)\n        return Envelope"), {}),
+        ("INT-195", ("        return Envelope", "        open('kept', 'w').write('x')\n        return Envelope"), {}),
+        ("INT-195", ("        return Envelope", KEEPS), {}),
         ("INT-195", ("return Envelope(fields", "return (fields"), {}),
         ("INT-195", ('return Envelope(fields["token"])', "raise KeyError"), {}),
         ("INT-195", ("", ""), {"GET /me": {"name": "nobody"}}),

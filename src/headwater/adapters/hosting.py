@@ -147,13 +147,19 @@ class Adapter:
 
 @asynccontextmanager
 async def started(
-    folder: Path, integration: Integration, hidden: Sequence[Path], log: Callable[[str], None] = lambda _text: None
+    folder: Path,
+    integration: Integration,
+    hidden: Sequence[Path],
+    log: Callable[[str], None] = lambda _text: None,
+    *,
+    place: Path | None = None,
 ) -> AsyncIterator[Adapter]:
     """Have the integration of a folder running. Raise `Unready` where it does not come to be.
 
-    `hidden` is what no foreign code may see. `log` gets what it wrote to stderr until it was ready or was not.
+    `hidden` is what no foreign code may see. `log` gets what it wrote to stderr until it was ready or was not. What it
+    may write to is a folder in `place`, and gone with it.
     """
-    with tempfile.TemporaryDirectory(prefix="headwater-adapter-", ignore_cleanup_errors=True) as scratch:
+    with tempfile.TemporaryDirectory(prefix="headwater-adapter-", dir=place, ignore_cleanup_errors=True) as scratch:
         bindings: dict[str, dict[str, Any]] = {"network": {}} if integration.network == "own" else {}
         command = [sys.executable, "-m", "headwater.sdk.adapter", str(folder)]
         try:

@@ -5,6 +5,7 @@ against a service that refuses, is down, or talks nonsense. Without a recording 
 """
 
 import ast
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -54,7 +55,8 @@ async def certify(folder: Path, hidden: Sequence[Path]) -> list[Certified]:
         shown.add("INT-491")
     if integration is not None and source is not None and not faults:
         before = _digest(folder)
-        tried, seen = await _tried(folder, integration, hidden)
+        with tempfile.TemporaryDirectory(prefix="headwater-certify-") as place:
+            tried, seen = await _tried(folder, integration, hidden, Path(place))
         failed += tried
         shown |= seen
         if _digest(folder) != before:
@@ -74,16 +76,19 @@ def _rows(failed: Sequence[tuple[str, str]], shown: set[str]) -> Iterator[Certif
 
 
 async def _tried(
-    folder: Path, integration: Integration, hidden: Sequence[Path]
+    folder: Path, integration: Integration, hidden: Sequence[Path], place: Path
 ) -> tuple[list[tuple[str, str]], set[str]]:
     """Run the hooks; return the clauses that failed with what was seen, and those that were shown at all."""
     known = recording(folder)
     try:
-        async with started(folder, integration, hidden) as adapter:
+        async with started(folder, integration, hidden, place=place) as adapter:
             if known is None or integration.network == "own":
                 return [], {"INT-490"}
+            empty = _digest(place)
             trials = Trials(folder, integration, adapter, known)
             await trials.run()
+            if _digest(place) != empty:
+                trials.fail("INT-195", "A hook wrote a file.")
             if any(secret in adapter.log for secret in known.secrets):
                 trials.fail("INT-177", "What was entered stands on stderr.")
             return trials.failed, trials.shown | {"INT-490", "INT-177"}

@@ -6,6 +6,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from textwrap import indent
 from threading import Thread
 from typing import Any
 
@@ -31,15 +32,14 @@ class Guest(Integration):
 
     def get_account(self, ctx):
         return Account("ada", "acme.user")
-
-    def list_groups(self, ctx, cursor):
-        return Page([{"id": "g1", "name": "Town hall"}], None, True)
-
-    def list_ticket_inventory(self, ctx, cursor):
-        return Page([], None, True)
-
-    def list_events(self, ctx, cursor):
 """
+
+
+LISTS = {
+    "events": "return Page([], None, True)",
+    "groups": 'return Page([{"id": "g1", "name": "Town hall"}], None, True)',
+    "ticket_inventory": "return Page([], None, True)",
+}
 
 
 def event(name: str) -> dict[str, Any]:
@@ -65,14 +65,17 @@ def service() -> Iterator[Any]:
 
 @pytest.fixture
 def copied(tmp_path: Path) -> Callable[..., Path]:
-    """Copy the example, with other code for its events where that is given; return the folder."""
+    """Copy the example, with other code for its lists (events, groups, tickets) where that is given."""
 
-    def copy(events: str = "") -> Path:
+    def copy(*codes: str) -> Path:
         folder = tmp_path / "acme-tickets"
         shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
-        if events:
-            lines = "".join(f"        {line}\n" for line in events.strip("\n").splitlines())
-            (folder / "integration.py").write_text(CODE + lines)
+        if codes:
+            lists = {**LISTS, **dict(zip(LISTS, codes, strict=False))}
+            hooks = (
+                f"    def list_{name}(self, ctx, cursor):\n{indent(code, ' ' * 8)}\n" for name, code in lists.items()
+            )
+            (folder / "integration.py").write_text("\n".join([CODE, *hooks]))
         return folder
 
     return copy

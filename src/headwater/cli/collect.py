@@ -1,6 +1,5 @@
 """`headwater collect`: run a connector now."""
 
-import resource
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -62,7 +61,6 @@ def collect(cli: Cli, /, **typed: Any) -> None:
     from headwater.cli.running import report, run
     from headwater.collect.runs import Deadlines
 
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # an answer may be a password: no core file holds one
     options = CollectOptions(**typed)
     program = _program(cli, options)
     respondent = AnswerFile(options.answer_file) if options.answer_file is not None else Terminal.here()

@@ -54,9 +54,6 @@ def answer(cli: Cli, question: str | None, answer_file: Path | None, *, decline:
 
     Exit status: 0, 1 where the question is not open any more.
     """
-    import resource
-
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # an answer may be a password: no core file holds one
     asked = [item for item in cli.host.questions() if question in (None, item.question_id)]
     if len(asked) != 1:
         message = "No such question is open." if not asked else "Several questions are open; name one."

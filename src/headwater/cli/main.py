@@ -2,6 +2,7 @@
 
 import gc
 import os
+import resource
 import sys
 from collections.abc import Sequence
 from typing import Final, Never
@@ -66,6 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> Never:
     given = list(sys.argv[1:] if arguments is None else arguments)
     words, globals_ = take_globals(given)
     cli = Cli(Output(_mode(globals_)), *(globals_.get(name, [None])[0] for name in ("--config", "--state-dir")))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a command may hold a credential or an answer: no core file does
     try:
         _check(given, globals_)
         status = run(words, cli)

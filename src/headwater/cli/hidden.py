@@ -10,8 +10,8 @@ from types import FrameType
 from typing import Final, Self
 
 from headwater import clock, limits
+from headwater.cli.entry_refusals import unavailable
 from headwater.cli.output import plain
-from headwater.cli.protected import unavailable
 from headwater.errors import HeadwaterError, refuse
 from headwater.secret import Secret
 

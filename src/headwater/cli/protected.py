@@ -14,15 +14,11 @@ from pathlib import Path
 from typing import Literal
 
 from headwater import clock, limits
+from headwater.cli.entry_refusals import unavailable
 from headwater.connect.fields import entry_fields, read_entry
-from headwater.errors import HeadwaterError, refuse
+from headwater.errors import refuse
 from headwater.manifest.auth import Method
 from headwater.secret import Secret
-
-WAYS = (
-    "Use --credential-prompt at a terminal, --credential-file with a file that only you can read, "
-    "or --credential-stdin with such a file or a pipe."
-)
 
 
 @dataclass(frozen=True)
@@ -56,11 +52,6 @@ def chosen(*, prompt: bool, file: str | None, stdin: bool) -> Source | None:
     if len(found) > 1:
         raise unavailable("Two sources of the credential are named, and one is meant.")
     return found[0] if found else None
-
-
-def unavailable(why: str) -> HeadwaterError:
-    """There is no way to enter a credential, and which ways there are (CLI-352)."""
-    return refuse("protected_entry_unavailable", f"{why} {WAYS}", safe="Nothing was read, and nothing was sent.")
 
 
 def _from_file(path: str) -> bytearray:

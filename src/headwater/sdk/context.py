@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from headwater.sdk.credentials import Envelope
     from headwater.sdk.http import Http
-    from headwater.sdk.integration import Envelope
     from headwater.sdk.logging import Log
 
 

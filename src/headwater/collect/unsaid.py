@@ -4,6 +4,7 @@ Records are the owner's own data and are left as they come. A cursor would bring
 to every later run, so one that holds it ends the run.
 """
 
+from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -30,7 +31,8 @@ class Unsaid:
 
     def add(self, question: Interaction, data: Mapping[str, Any]) -> None:
         """Look for an answer from now on; texts that are too short are in every other text and are not looked for."""
-        self._texts |= {text for text in texts_of(list(data.values())) if len(text) >= limits.ANSWER_CHARACTERS}
+        said = texts_of(list(data.values()))
+        self._texts |= {text for text in said | _in_base64(said) if len(text) >= limits.ANSWER_CHARACTERS}
         self._secrets |= {text for text in secret_texts(question, data) if len(text) >= limits.SECRET_CHARACTERS}
 
     def scrub(self, text: str) -> str:
@@ -60,3 +62,10 @@ class Unsaid:
 
     def _members(self, members: Mapping[str, Any]) -> dict[str, Any]:
         return {name: self.scrub(text) if isinstance(text, str) else text for name, text in members.items()}
+
+
+def _in_base64(texts: set[str]) -> set[str]:
+    """Return texts as a log of requests has them: in base64, and each two as a user and a password (RFC 7617)."""
+    few = len(texts) <= limits.AUTH_FIELDS
+    pairs = {f"{user}:{password}" for user in texts for password in texts} if few else set()
+    return {b64encode(text.encode("utf-8", "replace")).decode("ascii").rstrip("=") for text in texts | pairs}

@@ -83,7 +83,7 @@ def copied(tmp_path: Path) -> Callable[..., Path]:
 
 def listed(folder: Path, **more: Any) -> Transcript:
     """Run the lists of a folder bare: START in, messages out."""
-    return collect(folder, program=(sys.executable, "-c", PROGRAM), **{"answers": [ANSWER], **more})
+    return collect(folder, **{"program": (sys.executable, "-c", PROGRAM), "answers": [ANSWER], **more})
 
 
 class Ada(Machine):

@@ -2,11 +2,12 @@
 
 import gzip
 import json
+import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
 import pytest
-from listing.conftest import EXAMPLE, event, listed
+from listing.conftest import EXAMPLE, PROGRAM, event, listed
 
 from headwater import limits
 from headwater.sdk.http import Answer
@@ -266,3 +267,20 @@ def test_what_a_hook_prints_is_not_a_message(copied):
     ran = listed(copied('print("{}")\nctx.log.write("with token-of-ada")\nreturn Page([], None, True)'))
     assert ran.exit_status == 0
     assert "with <secret>" in ran.stderr
+
+
+@pytest.mark.clause("INT-492")
+@pytest.mark.parametrize(
+    "code",
+    [
+        "while True: pass",
+        "time.sleep(60)",
+        "while True:\n    try:\n        time.sleep(60)\n    except Exception:\n        pass",
+    ],
+)
+def test_a_hook_that_does_not_end_is_ended(copied, code):
+    """At its deadline, which is shorter here; an error that it catches does not help it."""
+    soon = f"from headwater import limits; limits.HOOK_SECONDS = 0.3\n{PROGRAM}"
+    ran = listed(copied(code), program=(sys.executable, "-c", soon))
+    assert ran.exit_status == 1
+    assert ran.done["error"]["code"] == "provider_timeout"

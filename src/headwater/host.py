@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     from headwater.collect.gaps import Turn
     from headwater.collect.ports import Outcome, Respondent
     from headwater.collect.schedules import PastRun
-    from headwater.collecting import CollectRequest, Program, Watching
-    from headwater.configuring import Configuring
-    from headwater.connecting import Connecting
-    from headwater.control import Question
-    from headwater.cursors import Cursors, StateAddress
-    from headwater.handing import Handing
-    from headwater.integrating import Integrating
-    from headwater.owning import Owning
-    from headwater.readiness import Readiness
+    from headwater.joining.collecting import CollectRequest, Program, Watching
+    from headwater.joining.configuring import Configuring
+    from headwater.joining.connecting import Connecting
+    from headwater.joining.control import Question
+    from headwater.joining.cursors import Cursors, StateAddress
+    from headwater.joining.handing import Handing
+    from headwater.joining.integrating import Integrating
+    from headwater.joining.owning import Owning
+    from headwater.joining.readiness import Readiness
+    from headwater.joining.signing_in import SigningIn
     from headwater.secret import Secret
-    from headwater.signing_in import SigningIn
     from headwater.store.sqlite.cursors import StreamState
     from headwater.store.sqlite.reading import Reader
     from headwater.store.sqlite.undo import Undone
@@ -54,13 +54,13 @@ class Host:
     @property
     def configuring(self) -> Configuring:
         """The configuration, to be made and looked at."""
-        from headwater.configuring import Configuring
+        from headwater.joining.configuring import Configuring
 
         return Configuring(self.settings)
 
     def readiness(self) -> Readiness:
         """Look at what this machine has, and change nothing."""
-        from headwater.readiness import readiness
+        from headwater.joining.readiness import readiness
 
         return readiness(self.settings)
 
@@ -136,8 +136,8 @@ class Host:
 
         Raise `connector_changed` where an added connector is not as it was, `invalid_configuration` for a disabled one.
         """
-        from headwater.collecting import Program
-        from headwater.configured import check_enabled
+        from headwater.joining.collecting import Program
+        from headwater.joining.configured import check_enabled
 
         check_enabled(self.settings, instance.connector)
         folder = self._folder_of(instance)
@@ -151,14 +151,14 @@ class Host:
 
     def program_of(self, manifest: bytes, command: Sequence[str]) -> Program:
         """Return an ad hoc program: any command that speaks the profile, under a manifest."""
-        from headwater.collecting import Program
+        from headwater.joining.collecting import Program
         from headwater.manifest.reading import read
 
         declaration = read(manifest)
         return Program(declaration, command, declaration.short_name, ADHOC)
 
     def _placed(self, instance: Instance) -> dict[str, str]:
-        from headwater.configured import placed_options
+        from headwater.joining.configured import placed_options
 
         return placed_options(self.settings, instance.name, self._folder_of(instance))
 
@@ -199,7 +199,7 @@ class Host:
     @property
     def owning(self) -> Owning:
         """The owner of the state directory."""
-        from headwater.owning import Owning
+        from headwater.joining.owning import Owning
 
         return Owning(self.settings, self.configuring)
 
@@ -213,32 +213,32 @@ class Host:
 
     async def collect(self, request: CollectRequest, watching: Watching) -> Outcome:
         """Run once, and try due gaps again. See `Collecting.collect`."""
-        from headwater.collecting import Collecting
+        from headwater.joining.collecting import Collecting
 
         store, self._store = self._store, None
         return await Collecting(self.settings, store, self._passphrase).collect(request, watching)
 
     async def retry_gaps(self, request: CollectRequest, turn: Turn, watching: Watching) -> Outcome | None:
         """Try gaps again. See `Collecting.retry_gaps`."""
-        from headwater.collecting import Collecting
+        from headwater.joining.collecting import Collecting
 
         return await Collecting(self.settings, passphrase=self._passphrase).retry_gaps(request, turn, watching)
 
     def questions(self) -> list[Question]:
         """Return the questions that live runs wait with."""
-        from headwater.control import questions
+        from headwater.joining.control import questions
 
         return questions(self.settings.live_dir)
 
     def answer(self, question_id: str, data: Mapping[str, Any] | None) -> bool:
         """Answer an open question, or decline it with None; False where it is not open any more (CP-708)."""
-        from headwater.control import answer
+        from headwater.joining.control import answer
 
         return answer(self.settings.live_dir, question_id, data)
 
     def cancel(self, run_id: str) -> bool:
         """End a live run as cancelled; False where it is not live."""
-        from headwater.control import cancel
+        from headwater.joining.control import cancel
 
         return cancel(self.settings.live_dir, run_id)
 
@@ -298,7 +298,7 @@ class Host:
         return self._cursors(address).put(address, cursors)
 
     def _cursors(self, address: StateAddress) -> Cursors:
-        from headwater.cursors import Cursors
+        from headwater.joining.cursors import Cursors
 
         declared = {}
         for instance in self.instances.all().values():
@@ -313,28 +313,28 @@ class Host:
     @property
     def connecting(self) -> Connecting:
         """The accounts that are connected."""
-        from headwater.connecting import Connecting
+        from headwater.joining.connecting import Connecting
 
         return Connecting(self.settings, self._passphrase)
 
     @property
     def handing(self) -> Handing:
         """What the owner hands out of custody."""
-        from headwater.handing import Handing
+        from headwater.joining.handing import Handing
 
         return Handing(self.settings)
 
     @cached_property
     def signing_in(self) -> SigningIn:
         """Signing in by steps. The unfinished sign-ins are this object's."""
-        from headwater.signing_in import SigningIn
+        from headwater.joining.signing_in import SigningIn
 
         return SigningIn(self.settings, self.connecting)
 
     @property
     def integrating(self) -> Integrating:
         """The common integration service."""
-        from headwater.integrating import Integrating
+        from headwater.joining.integrating import Integrating
 
         return Integrating(self.settings, self.connecting)
 

@@ -18,10 +18,10 @@ from headwater.catalog.instances import Instance
 from headwater.catalog.schedules import read_schedule
 from headwater.collect.ports import Outcome
 from headwater.collect.schedules import Due, PastRun, Schedule, back_off, next_due, repaired
-from headwater.collecting import CollectRequest, Program, Watching
 from headwater.errors import HeadwaterError
 from headwater.events import Event
 from headwater.host import Host
+from headwater.joining.collecting import CollectRequest, Program, Watching
 
 if TYPE_CHECKING:
     from headwater.collect.runs import Run

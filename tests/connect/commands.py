@@ -53,7 +53,7 @@ def serve() -> None:
 
     import headwater.cli.connections
     import headwater.connect.acquiring
-    import headwater.connecting
+    import headwater.joining.connecting
     import headwater.outbound.authenticating
     import headwater.vault.sealed_file  # noqa: F401 - each command finds them all imported
     from headwater.cli.main import main

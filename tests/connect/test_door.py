@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from headwater.connect.envelope import Account, Credential, Envelope, opened, sealed
-from headwater.door import Door, answer_of
 from headwater.errors import refuse
+from headwater.joining.door import Door, answer_of
 from headwater.secret import Secret
 from headwater.wire.messages import Interaction
 

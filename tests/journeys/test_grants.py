@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from headwater.collect.plan import Authority
-from headwater.collecting import CollectRequest, Watching
 from headwater.host import Host
+from headwater.joining.collecting import CollectRequest, Watching
 from headwater.settings import Settings
 
 GUESTS = Path(__file__).parents[1] / "guests"

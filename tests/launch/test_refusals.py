@@ -12,8 +12,8 @@ from launch.test_handing_over import link as link_of
 from headwater.configuration.selecting import Selection
 from headwater.connect.reading import Material
 from headwater.errors import HeadwaterError
-from headwater.handing import Handing
 from headwater.host import Host
+from headwater.joining.handing import Handing
 from headwater.link import owner as link
 from headwater.owner import handing
 from headwater.settings import Settings

@@ -13,7 +13,7 @@ from signin.provider import Reply
 
 from headwater import limits
 from headwater.errors import HeadwaterError
-from headwater.handing import Handing
+from headwater.joining.handing import Handing
 from headwater.link import owner as link
 from headwater.link.owner import Place, is_held
 from headwater.owner import handing

@@ -15,8 +15,8 @@ from headwater.connect.failures import AuthFailure
 from headwater.connect.flows import Pending
 from headwater.errors import HeadwaterError
 from headwater.host import Host
+from headwater.joining.signing_in import Actor, SigningIn, Wanted
 from headwater.secret import Secret
-from headwater.signing_in import Actor, SigningIn, Wanted
 
 pytestmark = pytest.mark.anyio
 ME = Actor("1000")

@@ -6,10 +6,10 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-from headwater import collecting
 from headwater.catalog.instances import Instance
-from headwater.collecting import CollectRequest, Watching
 from headwater.host import Host
+from headwater.joining import collecting
+from headwater.joining.collecting import CollectRequest, Watching
 from headwater.settings import Settings
 
 GAPPY = Path(__file__).parents[1] / "guests" / "gappy"

@@ -15,9 +15,9 @@ from vectors.notation import done_line, lines_of, manifest_text
 
 from headwater.collect.plan import PROACTIVE, Authority
 from headwater.collect.ports import Outcome
-from headwater.collecting import CollectRequest, Watching
 from headwater.events import BatchStored
 from headwater.host import Host
+from headwater.joining.collecting import CollectRequest, Watching
 from headwater.settings import Settings
 
 GUEST = Path(__file__).parents[1] / "guests" / "plays.py"

@@ -6,9 +6,9 @@ import pytest
 from vectors.notation import manifest_text
 
 from headwater import limits
-from headwater.collecting import CollectRequest, Watching
 from headwater.events import Asked
 from headwater.host import Host
+from headwater.joining.collecting import CollectRequest, Watching
 from headwater.settings import Settings
 
 

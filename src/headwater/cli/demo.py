@@ -17,9 +17,9 @@ from headwater.catalog.folders import BUNDLED
 from headwater.catalog.instances import Instance
 from headwater.cli.output import Output
 from headwater.cli.session import Cli, pass_cli
-from headwater.collecting import CollectRequest
 from headwater.errors import HeadwaterError, refuse
 from headwater.host import Host
+from headwater.joining.collecting import CollectRequest
 from headwater.settings import Settings
 
 INSTANCE = "demo/me"

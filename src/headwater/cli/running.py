@@ -16,10 +16,10 @@ from headwater.collect.gaps import Turn
 from headwater.collect.ports import Observer, Outcome, Respondent
 from headwater.collect.recovery import Recovered
 from headwater.collect.runs import Run
-from headwater.collecting import CollectRequest, Watching
 from headwater.errors import refuse
 from headwater.events import BrowserStarted, Event, Unconfined
 from headwater.host import Host
+from headwater.joining.collecting import CollectRequest, Watching
 
 _REACH = {"network": "the network", "filesystem": "your files"}
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from headwater.readiness import Readiness
+    from headwater.joining.readiness import Readiness
 
 COLUMNS = {"name": "what", "state": "state", "detail": "detail"}
 WAYS = {"name": "confinement", "works": "works", "holds": "holds", "why": "why not"}

@@ -19,11 +19,11 @@ from headwater.connect.model import Target
 from headwater.connect.ports import Registry
 from headwater.errors import HeadwaterError, refuse
 from headwater.host import Host
+from headwater.joining.targets import Targets
 from headwater.link.unix import Handed
 from headwater.process import sealed
 from headwater.store.sqlite.connections import opened
 from headwater.store.sqlite.owner_records import Delivery, OwnerRecords
-from headwater.targets import Targets
 
 Asked = Mapping[str, Any]
 

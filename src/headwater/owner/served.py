@@ -8,8 +8,8 @@ from headwater.catalog.instances import Instances
 from headwater.configuration.model import Entry
 from headwater.configuration.revisions import derived
 from headwater.configuration.selecting import Selection, select
-from headwater.configured import configuration_of, declared_by, folder_of
 from headwater.errors import refuse
+from headwater.joining.configured import configuration_of, declared_by, folder_of
 from headwater.manifest.integration import Integration
 from headwater.settings import Settings
 

@@ -9,8 +9,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from headwater import limits
-from headwater.cursors import StateAddress
 from headwater.host import Host
+from headwater.joining.cursors import StateAddress
 from headwater.server.answers import Refusal, json_answer
 from headwater.store.sqlite.cursors import StreamState
 

@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 
 from headwater.configuration.revisions import derived
 from headwater.configuration.selecting import Selection, admitted, select
-from headwater.configured import configuration_of, declared_by, folder_of, shipped
 from headwater.connect.model import Target
 from headwater.errors import refuse
+from headwater.joining.configured import configuration_of, declared_by, folder_of, shipped
 from headwater.settings import Settings
 
 if TYPE_CHECKING:

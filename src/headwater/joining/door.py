@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from headwater.collect.ports import Outcome, Respondent
     from headwater.connect.envelope import Credential
     from headwater.connect.using import Used
-    from headwater.connecting import Connecting
+    from headwater.joining.connecting import Connecting
 
 
 class Door:

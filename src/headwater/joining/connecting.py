@@ -14,10 +14,10 @@ from headwater.connect import looking
 from headwater.connect.admission import admit_endpoint, selected
 from headwater.connect.advice import advised
 from headwater.errors import refuse
+from headwater.joining.targets import Targets
 from headwater.settings import Settings
 from headwater.store.sqlite.connections import looked_at, opened
 from headwater.store.sqlite.owner_records import OwnerRecords
-from headwater.targets import Targets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -133,7 +133,7 @@ class Connecting:
     def material(self, registry: ConnectionRegistry, configuration: Configuration, target: Target) -> Material:
         """Return what reads the credentials of an instance from custody."""
         from headwater.connect.reading import Material
-        from headwater.reaching import custody_of
+        from headwater.joining.reaching import custody_of
 
         custody, mounted = custody_of(self._settings, configuration, self._passphrase)
         return Material(registry, custody, mounted, target)
@@ -146,7 +146,7 @@ class Connecting:
         self, registry: ConnectionRegistry, selection: Selection
     ) -> tuple[Custody, Authenticator, Material, Target]:
         """Return what disconnecting an instance needs."""
-        from headwater.reaching import authenticator_of
+        from headwater.joining.reaching import authenticator_of
 
         configuration, target = self._targets.configured(selection)
         material = self.material(registry, configuration, target)
@@ -238,7 +238,7 @@ class Connecting:
 
     def _admit(self, target: Target) -> None:
         """Refuse an integration that the operator has not enabled, or that is not in order (INT-106)."""
-        from headwater.reaching import integrations_of
+        from headwater.joining.reaching import integrations_of
 
         if target.methods:
             integrations_of(self._settings).usable(target.connector)
@@ -247,7 +247,7 @@ class Connecting:
     def acquiring(self, selection: Selection) -> Iterator[Acquiring]:
         """Open what connects and reconnects an instance. Raise `custody_read_only` where its credential is mounted."""
         from headwater.connect.acquiring import Acquiring
-        from headwater.reaching import authenticator_of, custody_of
+        from headwater.joining.reaching import authenticator_of, custody_of
 
         configuration, target = self._targets.configured(selection)
         self._admit(target)
@@ -261,7 +261,7 @@ class Connecting:
         self, registry: ConnectionRegistry, configuration: Configuration, target: Target, means: Means
     ) -> tuple[Acquiring, Entering]:
         from headwater.connect.acquiring import Acquiring
-        from headwater.reaching import authenticator_of, custody_of, entering_by
+        from headwater.joining.reaching import authenticator_of, custody_of, entering_by
 
         custody, mounted = custody_of(self._settings, configuration, self._passphrase)
         authenticator = authenticator_of(self._settings, target)
@@ -277,7 +277,7 @@ class Connecting:
 
     def _refreshing(self, registry: ConnectionRegistry, configuration: Configuration, target: Target) -> Refreshing:
         from headwater.connect.refreshing import Refreshing
-        from headwater.reaching import authenticator_of
+        from headwater.joining.reaching import authenticator_of
         from headwater.store.sqlite.signing_in import SignInStore
 
         exchanges, material = SignInStore(self._settings.database_path), self.material(registry, configuration, target)

@@ -8,8 +8,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from headwater import clock
-from headwater.configured import configuration_of, declared_by, folder_of, shipped
 from headwater.errors import HeadwaterError, refuse
+from headwater.joining.configured import configuration_of, declared_by, folder_of, shipped
 from headwater.settings import Settings
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from headwater.configured import configuration_of
 from headwater.errors import HeadwaterError
+from headwater.joining.configured import configuration_of
 from headwater.process.browser import find_browser, is_sandboxed
 from headwater.process.confinement.survey import Survey, survey
 from headwater.process.confinement.ways import HELD
@@ -80,7 +80,7 @@ def _configuration(settings: Settings, configuration: Configuration) -> Prerequi
 
 def _custody(settings: Settings, configuration: Configuration) -> tuple[CustodyState, Prerequisite, Prerequisite]:
     """Look whether credentials could be kept, without a prompt and without writing (CLI-108, CLI-109)."""
-    from headwater.reaching import custody_of
+    from headwater.joining.reaching import custody_of
 
     try:
         custody, _ = custody_of(settings, configuration)

@@ -15,10 +15,10 @@ from msgspec.structs import replace
 from headwater import clock, limits
 from headwater.catalog.instances import Instances
 from headwater.connect import looking
-from headwater.connecting import Connecting
-from headwater.control import cancel, live_runs
 from headwater.errors import HeadwaterError, refuse
-from headwater.reaching import hooks_of, integrations_of
+from headwater.joining.connecting import Connecting
+from headwater.joining.control import cancel, live_runs
+from headwater.joining.reaching import hooks_of, integrations_of
 from headwater.settings import Settings
 from headwater.store.locks import Locks
 from headwater.store.sqlite.connections import opened

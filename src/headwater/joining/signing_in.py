@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from headwater.configuration.selecting import Selection
     from headwater.connect.acquiring import Acquiring
-    from headwater.connecting import Connecting
+    from headwater.joining.connecting import Connecting
     from headwater.manifest.auth import Method
     from headwater.secret import Secret
 

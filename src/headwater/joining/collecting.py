@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from headwater.collect.ports import Ledger, Observer, Outcome, Respondent
     from headwater.collect.recovery import Recovered
     from headwater.collect.runs import Deadlines, Run
-    from headwater.door import Door
+    from headwater.joining.door import Door
     from headwater.manifest.declaration import Declaration
     from headwater.process.launch import Launch
     from headwater.secret import Secret
@@ -156,8 +156,8 @@ class Collecting:
         """
         if "credentials" not in request.program.declaration.human_interaction:
             return watching
-        from headwater.connecting import Connecting
-        from headwater.door import Door
+        from headwater.joining.connecting import Connecting
+        from headwater.joining.door import Door
 
         connecting = Connecting(self._settings, self._passphrase)
         if not await connecting.may_answer(request.program.name, asked=watching.answers):
@@ -182,7 +182,7 @@ class Collecting:
     @asynccontextmanager
     async def _alone(self, name: str) -> AsyncIterator[int]:
         """Hold the lock of an instance, or raise `run_active` with the run that has it (INT-333)."""
-        from headwater.control import live_runs
+        from headwater.joining.control import live_runs
         from headwater.store.locks import Locks
 
         async with AsyncExitStack() as stack:
@@ -201,7 +201,7 @@ class Collecting:
         from headwater.collect.inbox import Inbox
         from headwater.collect.runs import Run
         from headwater.collect.session import Session
-        from headwater.control import reachable
+        from headwater.joining.control import reachable
 
         inbox = Inbox()
         async with self._browsing(request.program, plan, spool, watching.observe) as equipped:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from headwater import clock
-from headwater.configuring import Configuring
 from headwater.errors import HeadwaterError
+from headwater.joining.configuring import Configuring
 from headwater.link.owner import Place, ask, stop
 from headwater.settings import Settings
 

@@ -36,3 +36,14 @@ def test_who_cannot_be_asked_is_told_to_connect(unconnected):
     told = unconnected.type("collect", "github/me").failure
     assert (told["code"], told["bindings"]) == ("binding_unavailable", ["interactive"])
     assert "connect its account" in told["message"]
+
+
+def test_an_endpoint_is_written_by_no_command_that_chooses_no_way_to_sign_in(unconnected):
+    """It would stay there, and another one would be refused."""
+    before = (unconnected.place / "config.toml").read_text()
+    words = ("connections", "connect", "github/work", "--endpoint", "https://127.0.0.1:9")
+    assert "Choose a way to sign in" in unconnected.type(*words, *unconnected.entry(token="x")).failure["message"]
+    assert (unconnected.place / "config.toml").read_text() == before
+    answer = unconnected.type(*words, "--profile", "token", *unconnected.entry(token="x"))
+    assert answer.failure["code"] == "unavailable"
+    assert "github.instances.work" in (unconnected.place / "config.toml").read_text()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from headwater import clock, limits
 from headwater.connect import looking
-from headwater.connect.admission import admit_endpoint, selected
+from headwater.connect.admission import admit_endpoint, method_for, selected
 from headwater.connect.advice import advised
 from headwater.errors import refuse
 from headwater.joining.targets import Targets
@@ -87,7 +87,7 @@ class Connecting:
     ) -> Shown:
         """Connect an account to an instance."""
         with opened(self._settings.database_path) as registry:
-            configuration, target = self._placed(registry, selection, endpoint)
+            configuration, target = self._placed(registry, selection, profile, endpoint)
             with advised(registry, target):
                 self._admit(target)
                 acquiring, entering = self._acquiring(registry, configuration, target, means)
@@ -230,11 +230,16 @@ class Connecting:
     # Joining.
 
     def _placed(
-        self, registry: ConnectionRegistry, selection: Selection, endpoint: str | None
+        self, registry: ConnectionRegistry, selection: Selection, profile: str | None, endpoint: str | None
     ) -> tuple[Configuration, Target]:
+        def admit(target: Target) -> None:
+            admit_endpoint(registry, target)
+            if not registry.held(target.owner, target.instance_id):
+                method_for(target, profile)  # an endpoint stays for good: it is not written by a command that is wrong
+
         if endpoint is None:
             return self._targets.configured(selection)
-        return self._targets.placed(selection, endpoint, lambda target: admit_endpoint(registry, target))
+        return self._targets.placed(selection, endpoint, admit)
 
     def _admit(self, target: Target) -> None:
         """Refuse an integration that the operator has not enabled, or that is not in order (INT-106)."""

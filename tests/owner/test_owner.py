@@ -3,6 +3,7 @@
 import asyncio
 import fcntl
 import os
+import select
 import shutil
 import signal
 import socket
@@ -209,6 +210,18 @@ def test_it_ends_when_nobody_asks(machine, monkeypatch):
             process.wait(3)
         assert machine.type("setup", "owner-stop")["disposition"] == "stopped"
         assert process.wait(20) == 0
+
+
+def test_it_ends_where_its_state_directory_is_gone(machine):
+    """Nobody could find it any more; one that is started there is another."""
+    machine.start()
+    pid = machine.pid
+    machine.state.rename(machine.folder / "elsewhere")
+    descriptor = os.pidfd_open(pid)
+    assert select.select([descriptor], [], [], 20)[0]
+    os.close(descriptor)
+    machine.start()
+    assert machine.pid not in (0, pid)
 
 
 def test_a_second_one_is_refused(machine):

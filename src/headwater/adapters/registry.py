@@ -108,7 +108,7 @@ class Integrations:
         for one in self.left_out:
             if one.connector == connector:
                 raise _refused([one])
-        raise refuse("not_found", "This connector signs in to nothing.", command="headwater connectors list")
+        raise refuse("not_found", "No connector of this name signs in to a service.", command="headwater connectors integrations")
 
     def usable(self, connector: str) -> Registered:
         """Return the integration of a connector. Raise `forbidden` until the operator enables it (INT-106)."""

@@ -71,18 +71,20 @@ def describe(cli: Cli, target: str | None, connector: str | None, instance: str 
 
 
 @instances.command()
+@click.argument("target", required=False, metavar="[<connector>/<instance>]")
 @selectors
 @pass_cli
-def status(cli: Cli, connector: str | None, instance: str | None, adapter: str | None) -> None:
+def status(cli: Cli, target: str | None, connector: str | None, instance: str | None, adapter: str | None) -> None:
     """Show how the program of an instance stands, as its owner sees it; nothing is started.
 
     Exit status: 0 whatever was seen, 1 there is no such instance, 2 what was typed does not fit.
     """
-    told = cli.host.owning.observe(selected(connector, instance, adapter))
+    told = cli.host.owning.observe(selected(connector, instance, adapter, target))
     cli.output.result({"observation": told}, lambda: _observed(told))
 
 
 @instances.command()
+@click.argument("target", required=False, metavar="[<connector>/<instance>]")
 @selectors
 @click.option("--expected-revision", required=True, help="The configuration revision that `status` showed.")
 @click.option("--host-incarnation", required=True, help="The owner's incarnation that `status` showed.")
@@ -90,6 +92,7 @@ def status(cli: Cli, connector: str | None, instance: str | None, adapter: str |
 @pass_cli
 def stop(
     cli: Cli,
+    target: str | None,
     connector: str | None,
     instance: str | None,
     adapter: str | None,
@@ -102,7 +105,7 @@ def stop(
     Exit status: 0 stopped, 1 it is another one by now or nobody owns it, 2 what was typed does not fit.
     """
     named = (expected_revision, host_incarnation, child_incarnation)
-    told = cli.host.owning.stop_instance(selected(connector, instance, adapter), *named)
+    told = cli.host.owning.stop_instance(selected(connector, instance, adapter, target), *named)
     cli.output.result({"observation": told}, lambda: _observed(told))
 
 

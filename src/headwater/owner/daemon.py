@@ -44,22 +44,23 @@ class Owner:
         Raise `run_active` beside another owner.
         """
         place = Place.of(self._host.settings.state_dir)
-        with _alone(place):
+        with _alone(place) as lock:
             place.socket.unlink(missing_ok=True)  # of one that was killed: the lock says that it is gone
             loop = asyncio.get_running_loop()
             for number in (signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(number, self._ending.set)
             async with serving(place.socket, self._answer, limits.OWNER_ANSWER_SECONDS), self._scheduling.running():
-                await self._until_done()
+                await self._until_done(lambda: _is_at(place, lock))
                 await self.supervisor.stop_all()
 
-    async def _until_done(self) -> None:
-        while not self._ending.is_set():
+    async def _until_done(self, is_ours: Callable[[], bool]) -> None:
+        """Wait until there is nothing to do, or the state directory is another one's or gone."""
+        while not self._ending.is_set() and is_ours():
             left = self._asked + limits.OWNER_IDLE_SECONDS - clock.monotonic()
             if left <= 0 and self._busy == 0 and not self._scheduling.is_needed:
                 return
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(max(left, limits.OWNER_TICK_SECONDS)):
+                async with asyncio.timeout(limits.OWNER_TICK_SECONDS):
                     await self._ending.wait()
 
     async def _answer(self, asked: Message) -> Message | Handed:
@@ -96,8 +97,8 @@ class Owner:
 
 
 @contextmanager
-def _alone(place: Place) -> Iterator[None]:
-    """Hold the lifetime lock, or raise `run_active`."""
+def _alone(place: Place) -> Iterator[int]:
+    """Hold the lifetime lock and yield its descriptor, or raise `run_active`."""
     from headwater.store.locks import private
 
     private(place.lock.parent)
@@ -107,9 +108,17 @@ def _alone(place: Place) -> Iterator[None]:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise refuse("run_active", "Another owner is active here.", command="headwater setup owner-stop") from None
-        yield
+        yield descriptor
     finally:
         os.close(descriptor)
+
+
+def _is_at(place: Place, lock: int) -> bool:
+    """Whether the lock that is held is the one that others would meet."""
+    try:
+        return os.path.samestat(place.lock.stat(), os.fstat(lock))
+    except OSError:
+        return False
 
 
 def _told(error: HeadwaterError) -> Mapping[str, Any]:

@@ -157,9 +157,7 @@ class Supervisor:
             live.failure["start_log"] = str(self._log_path(one))
         if not live.ready.done():
             message = "The instance's program could not be started."
-            command = (
-                f"headwater instances status --connector {live.served.connector} --instance {live.served.instance}"
-            )
+            command = f"headwater instances status {one.connector}/{one.instance}"
             live.ready.set_exception(
                 refuse(code, message, stage="readiness", next_action="check_configuration", command=command)
             )

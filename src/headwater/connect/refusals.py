@@ -128,7 +128,7 @@ def another_account() -> HeadwaterError:
 
 def needs_reconnect() -> HeadwaterError:
     """Refuse a connection whose credential is known not to be good any more (CLI-460)."""
-    message = "The provider no longer accepts the credential, or it expired; reconnect with another one."
+    message = "The credential is not good any more: it expired, was refused, or is gone. Reconnect with another one."
     return refuse("not_granted", message, next_action="repair_connection", safe="Nothing was asked or sent.")
 
 

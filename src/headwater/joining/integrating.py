@@ -67,7 +67,9 @@ class Integrating:
         """Return the integration that declares an action, or raise `unsupported` (INT-135, INT-153, INT-157)."""
         registered = self.integrations.find(connector)
         if action not in registered.integration.actions:
-            raise refuse("unsupported", f"This integration has no action to {action}.", safe="Nothing was changed.")
+            command = f"headwater connections revoke {connector}/NAME" if action == "disconnect" else ""
+            message = f"This integration has no action to {action}."
+            raise refuse("unsupported", message, safe="Nothing was changed.", command=command)
         return registered
 
     def refreshed(self, selection: Selection) -> str:

@@ -108,7 +108,9 @@ class Integrations:
         for one in self.left_out:
             if one.connector == connector:
                 raise _refused([one])
-        raise refuse("not_found", "No connector of this name signs in to a service.", command="headwater connectors integrations")
+        raise refuse(
+            "not_found", "No connector of this name signs in to a service.", command="headwater connectors integrations"
+        )
 
     def usable(self, connector: str) -> Registered:
         """Return the integration of a connector. Raise `forbidden` until the operator enables it (INT-106)."""

@@ -143,6 +143,13 @@ def test_what_is_somebody_elses_is_left_alone(machine, whose):
     assert machine.type("setup", "owner-stop", status=1)["code"] == "forbidden"
 
 
+def test_a_state_directory_that_others_may_change_is_not_trusted(machine):
+    """Whoever can put a socket there could answer for the owner."""
+    machine.state.chmod(0o777)
+    assert refused(lambda: stop(machine.place))[0] == "forbidden"
+    assert refused(machine.start)[0] == "forbidden"
+
+
 @pytest.mark.clause("CLI-065")
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
 def test_a_peer_of_another_user_is_not_answered(machine):

@@ -63,7 +63,7 @@ def is_held(place: Place) -> bool:
 
 
 def check_ours(place: Place) -> None:
-    """Raise `forbidden` where the state directory, the lock or the socket is somebody else's (CLI-114)."""
+    """Raise `forbidden` where the state directory, its lock or its socket is not the user's alone to change (CLI-114)."""
     for path in (place.lock.parent, place.lock, place.socket):
         try:
             status = path.lstat()
@@ -71,7 +71,8 @@ def check_ours(place: Place) -> None:
             continue
         except OSError as error:
             raise _foreign() from error
-        if status.st_uid != os.geteuid() or stat.S_ISLNK(status.st_mode):
+        others_write = path == place.lock.parent and status.st_mode & 0o022
+        if status.st_uid != os.geteuid() or stat.S_ISLNK(status.st_mode) or others_write:
             raise _foreign()
 
 
@@ -181,5 +182,7 @@ def _refused(told: Mapping[str, Any]) -> HeadwaterError:
 
 
 def _foreign() -> HeadwaterError:
-    message = "The state directory, or the owner's lock or socket in it, is somebody else's."
+    message = (
+        "The state directory, or the owner's lock or socket in it, is somebody else's, or open to others' changes."
+    )
     return refuse("forbidden", message, stage="stop", next_action="check_configuration")

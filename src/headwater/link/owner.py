@@ -63,7 +63,7 @@ def is_held(place: Place) -> bool:
 
 
 def check_ours(place: Place) -> None:
-    """Raise `forbidden` where the state directory, its lock or its socket is not the user's alone to change (CLI-114)."""
+    """Raise `forbidden` where the state directory, its lock or its socket is not only the user's (CLI-114)."""
     for path in (place.lock.parent, place.lock, place.socket):
         try:
             status = path.lstat()
@@ -183,6 +183,6 @@ def _refused(told: Mapping[str, Any]) -> HeadwaterError:
 
 def _foreign() -> HeadwaterError:
     message = (
-        "The state directory, or the owner's lock or socket in it, is somebody else's, or open to others' changes."
+        "The state directory, or the owner's lock or socket in it, is not yours alone to change."
     )
     return refuse("forbidden", message, stage="stop", next_action="check_configuration")

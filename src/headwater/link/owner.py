@@ -182,7 +182,5 @@ def _refused(told: Mapping[str, Any]) -> HeadwaterError:
 
 
 def _foreign() -> HeadwaterError:
-    message = (
-        "The state directory, or the owner's lock or socket in it, is not yours alone to change."
-    )
+    message = "The state directory, or the owner's lock or socket in it, is not yours alone to change."
     return refuse("forbidden", message, stage="stop", next_action="check_configuration")

@@ -74,7 +74,7 @@ def test_from_adding_to_removing(headwater, source):
     removed = headwater.type("connectors", "remove", "counter").result
     assert removed == {"connector": "counter", "instances": ["counter/me"], "kept": ["records", "cursors"]}
     assert headwater.keys(instance="counter/me") == {"0", "1"}
-    assert headwater.joining.cursors("counter/me") == {"alpha": {"n": 2}}
+    assert headwater.cursors("counter/me") == {"alpha": {"n": 2}}
     assert headwater.type("collect", "counter/me").failure["code"] == "not_found"
     headwater.type("connectors", "add", str(source), "--name", "counter")
     assert headwater.type("collect", "counter/me").status == 0
@@ -90,8 +90,8 @@ def test_two_spellings_of_an_id_are_two_connectors(headwater, source):
         assert added["connector_id"] == f"https://registry.pdpp.{host}/connectors/counter"
     for name in ("counter-org/me", "counter-org/me", "counter-dev/me"):
         assert headwater.type("collect", name).status == 0
-    assert headwater.joining.cursors("counter-org/me") == {"alpha": {"n": 2}}
-    assert headwater.joining.cursors("counter-dev/me") == {"alpha": {"n": 1}}
+    assert headwater.cursors("counter-org/me") == {"alpha": {"n": 2}}
+    assert headwater.cursors("counter-dev/me") == {"alpha": {"n": 1}}
     answer = headwater.type("connectors", "upgrade", "counter-org", str(source), "--accept")
     assert (answer.status, answer.failure["code"]) == (2, "invalid_input")
 
@@ -210,7 +210,7 @@ def test_the_compatibility_mode_is_named_at_add_and_counted(headwater, tmp_path)
     facts = headwater.type("runs", "explain", run).result["facts"]
     counted = {"ASSISTANCE": 1, "ASSISTANCE_STATUS": 1, "DETAIL_GAPS_PAGE_REQUEST": 1}
     assert facts["extensions"] == counted
-    assert headwater.joining.cursors("known/me") == {"alpha": {"n": 1}}
+    assert headwater.cursors("known/me") == {"alpha": {"n": 1}}
 
 
 def test_nothing_is_added_when_a_fault_is_found(headwater, source):

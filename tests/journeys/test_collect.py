@@ -43,7 +43,7 @@ def test_one_stream_may_be_asked_for(headwater):
     headwater.collect("notes_start.py", "--stream", "beta", words=[str(notes), '{"n":1}'])
     start = json.loads(notes.read_text().splitlines()[1])
     assert start["scope"] == {"streams": [{"name": "beta"}]}
-    assert headwater.joining.cursors() == {"alpha": {"n": 0}, "beta": {"n": 1}}
+    assert headwater.cursors() == {"alpha": {"n": 0}, "beta": {"n": 1}}
 
 
 @pytest.mark.clause("CP-310")
@@ -64,7 +64,7 @@ def test_a_full_refresh_starts_from_nothing(headwater):
     headwater.collect("notes_start.py", "--mode", "full_refresh", words=[str(notes), '{"n":1}'])
     start = json.loads(notes.read_text().splitlines()[1])
     assert (start["collection_mode"], start["state"]) == ("full_refresh", None)
-    assert headwater.joining.cursors() == {"alpha": {"n": 1}, "beta": {"n": 1}}
+    assert headwater.cursors() == {"alpha": {"n": 1}, "beta": {"n": 1}}
 
 
 @pytest.mark.clause("CP-052", "CP-053", "CP-057")

@@ -19,7 +19,7 @@ def test_the_first_demo_collects_and_says_what_is_missing(headwater, person):
     assert "Cursors committed: people" in answer.stdout
     assert "Cursor withheld:   messages. 1 key of attachments is unaccounted for. (att_" in answer.stdout
     assert re.search(r"Next: (\./)?headwater runs explain", answer.stdout)
-    assert headwater.joining.cursors("demo/me").keys() == {"people"}
+    assert headwater.cursors("demo/me").keys() == {"people"}
     assert headwater.left_behind() == []
 
 

@@ -19,7 +19,7 @@ def ends_in(headwater, cause, guest, *words, options=("--idle-timeout", "8")):
     assert failure["message"].endswith(".")
     assert failure["checkpoints"]["committed"] == []
     assert headwater.left_behind() == []
-    assert headwater.joining.cursors() == {"alpha": {"at": "before"}}
+    assert headwater.cursors() == {"alpha": {"at": "before"}}
     run = headwater.type("runs", "show").result
     assert (run["status"], run["cause"], run["message"]) == ("failed", cause, failure["message"])
     return failure
@@ -162,7 +162,7 @@ def test_a_grandchild_with_an_open_stdout_does_not_hold_the_run(headwater):
     """The end of the connector is the end of its output, and nobody of its group stays."""
     assert headwater.collect("leaves_a_grandchild.sh").result["status"] == "succeeded"
     assert headwater.left_behind() == []
-    assert headwater.joining.cursors() == {"alpha": {"at": 1}}
+    assert headwater.cursors() == {"alpha": {"at": 1}}
 
 
 def test_a_flood_on_stderr_keeps_its_end_only(headwater):

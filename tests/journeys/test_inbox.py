@@ -127,6 +127,6 @@ def test_a_run_is_cancelled_from_another_terminal(headwater, start):
     process.communicate()
     assert process.returncode == 130
     assert headwater.type("runs", "show", run).result["status"] == "cancelled"
-    assert headwater.joining.cursors() == {}
+    assert headwater.cursors() == {}
     assert headwater.left_behind() == []
     assert headwater.type("runs", "cancel", run).failure["code"] == "not_found"

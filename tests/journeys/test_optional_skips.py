@@ -29,7 +29,7 @@ def test_a_tombstone_of_the_provider_lets_the_cursor_commit(headwater: Any) -> N
     """The key is credited, and `runs explain` says so."""
     report = collected(headwater, {"id": "p1", "deleted_at": "2026-04-01T10:00:00Z"})
     assert (report["unaccounted"], report["skipped"]) == ([], 1)
-    assert headwater.joining.cursors("tombs/me") == {"albums": {"after": "a1"}}
+    assert headwater.cursors("tombs/me") == {"albums": {"after": "a1"}}
 
 
 @pytest.mark.clause("CP-559")
@@ -39,4 +39,4 @@ def test_anything_less_withholds_it_and_the_detail_is_asked_for_again(headwater:
     for _ in range(2):
         report = collected(headwater, cause)
         assert (report["required"], report["unaccounted"]) == (1, ["p1"])
-        assert headwater.joining.cursors("tombs/me") == {}
+        assert headwater.cursors("tombs/me") == {}

@@ -100,7 +100,7 @@ def test_a_cursor_with_a_password_ends_the_run_and_is_kept_nowhere(headwater):
     given = answers(headwater)
     failed = headwater.collect("asks.py", "--answer-file", given, words=["", "cursor"])
     assert failed.failure["cause"] == "answer_in_cursor"
-    assert (headwater.joining.cursors(), headwater.keys()) == ({}, {"answer"})
+    assert (headwater.cursors(), headwater.keys()) == ({}, {"answer"})
     os.unlink(given)
     files = [path for path in headwater.place.rglob("*") if path.is_file()]
     assert [path.name for path in files if SENTINEL.encode() in path.read_bytes()] == []
@@ -176,7 +176,7 @@ def test_an_interrupt_cancels_the_run(headwater, number):
     assert headwater.keys(), "what was published before stays, and nothing says that it went"
     assert not re.search("roll|undo|revert", f"{failure['message']} {failure.get('safe', '')}")
     assert headwater.left_behind() == []
-    assert headwater.joining.cursors() == {"alpha": {"at": "before"}}
+    assert headwater.cursors() == {"alpha": {"at": "before"}}
     run = headwater.type("runs", "show").result
     assert (run["status"], run["cause"]) == ("cancelled", "cancelled")
 
@@ -222,5 +222,5 @@ def test_a_connector_that_does_not_wait_for_its_answer_is_ended(headwater, termi
     assert process.returncode == 1
     assert json.loads(stderr)["error"]["data"]["cause"] == cause
     assert headwater.keys() == {"a1"}
-    assert headwater.joining.cursors() == {}
+    assert headwater.cursors() == {}
     assert headwater.left_behind() == []

@@ -261,7 +261,7 @@ def test_a_signal_cancels_what_runs(scheduled, ready, number, status):
         assert stop(scheduler, number) == status
         assert "waits/me: cancelled." in scheduler.stderr.read()
     assert scheduled.runs() == [("waits/me", "cancelled")]
-    assert scheduled.headwater.joining.cursors("waits/me") == {}
+    assert scheduled.headwater.cursors("waits/me") == {}
     assert scheduled.headwater.left_behind() == []
     assert scheduled.list()["waits/me"]["failures"] == 1
 

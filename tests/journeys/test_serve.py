@@ -142,7 +142,7 @@ def start_of(headwater):
 def test_what_is_put_under_a_grant_is_got_under_it_and_nowhere_else(served):
     """The owner's cursors and those of another grant stay as they were."""
     before = served.get().result
-    assert before["state"] == served.headwater.joining.cursors()
+    assert before["state"] == served.headwater.cursors()
     put = served.put({"state": {"alpha": {"page": 7}}}, grant_id="G1").result
     got = served.get(grant_id="G1").result
     assert got == put
@@ -172,7 +172,7 @@ def test_a_run_in_a_grants_name_starts_from_what_was_put_and_its_cursors_are_got
 def test_without_a_grant_the_owners_cursors_are_put(served, start_of):
     """They are those that the next whole run starts from; a grant has nothing of them."""
     served.put({"state": {"alpha": {"own": 1}}})
-    assert served.headwater.joining.cursors()["alpha"] == {"own": 1}
+    assert served.headwater.cursors()["alpha"] == {"own": 1}
     assert served.get(grant_id="G1").result["state"] == {}
     assert json.loads(start_of())["state"]["alpha"] == {"own": 1}
 
@@ -272,10 +272,10 @@ def test_unknown_connectors_streams_and_instances_are_not_found(served):
 )
 def test_a_query_that_does_not_fit_addresses_nothing(served, query):
     """Above all not the owner's own cursors."""
-    before = served.headwater.joining.cursors()
+    before = served.headwater.cursors()
     answer = served.ask("PUT", f"{served.path()}?{query}", '{"state":{"alpha":{"x":1}}}')
     assert answer.error[:3] == (400, "invalid_request_error", "invalid_request")
-    assert served.headwater.joining.cursors() == before
+    assert served.headwater.cursors() == before
 
 
 def test_a_grants_name_may_be_as_long_as_its_bound(served):
@@ -368,7 +368,7 @@ def test_puts_at_once_wait_for_one_another(served):
 
 def test_a_put_is_in_the_list_of_runs_and_can_be_undone(served):
     """Whoever looks at a cursor finds what wrote it; undoing brings back what it replaced."""
-    before = served.headwater.joining.cursors()
+    before = served.headwater.cursors()
     served.put({"state": {"alpha": {"wrong": 1}}})
     run = served.headwater.type("runs", "list").result["items"][0]
     assert (run["mode"], run["status"], run["namespace"]) == ("put", "succeeded", "global")
@@ -376,7 +376,7 @@ def test_a_put_is_in_the_list_of_runs_and_can_be_undone(served):
     assert rows["alpha"]["run_id"] == run["run_id"]
     assert served.headwater.type("runs", "explain", run["run_id"]).result["checkpoints"]["committed"] == ["alpha"]
     assert served.headwater.type("runs", "undo", run["run_id"]).result["cursors"] == ["alpha"]
-    assert served.headwater.joining.cursors() == before
+    assert served.headwater.cursors() == before
 
 
 def test_a_put_serves_nothing_that_a_schedule_owes(served):

@@ -67,7 +67,7 @@ def test_a_calendar(headwater, tmp_path):
     assert (added["connector"], added["installed"]) == ("ical", ["node_modules"])
     first = collect(headwater, "ical/me", f"ical_import_dir={tmp_path}")
     assert kept(first) == {"events": 1}
-    assert headwater.joining.cursors("ical/me") == {"events": {"latest_start": "2024-01-05T10:00:00Z"}}
+    assert headwater.cursors("ical/me") == {"events": {"latest_start": "2024-01-05T10:00:00Z"}}
     both = calendar(("a", "20240105T100000Z", "Dentist"), ("b", "20240301T090000Z", "Train"))
     (tmp_path / "home.ics").write_text(both)
     assert kept(collect(headwater, "ical/me")) == {"events": 1}
@@ -84,7 +84,7 @@ def test_health_data(headwater, tmp_path):
         "records": 1,
         "workouts": 1,
     }
-    assert set(headwater.joining.cursors("apple-health/me")) == {"records", "workouts"}
+    assert set(headwater.cursors("apple-health/me")) == {"records", "workouts"}
     assert kept(collect(headwater, "apple-health/me")) == {}
 
 

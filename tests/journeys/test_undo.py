@@ -7,16 +7,16 @@ from contextlib import suppress
 def test_a_run_is_undone_and_the_next_one_collects_again(headwater):
     """Records and cursors go back; the list of runs and the history tell of it."""
     run = headwater.collect("good.sh").result["run_id"]
-    before, keys = headwater.joining.cursors(), headwater.keys()
+    before, keys = headwater.cursors(), headwater.keys()
     said = headwater.type("runs", "undo", run, "--dry-run").result
     assert (said["dry_run"], headwater.keys()) == (True, keys)
     undone = headwater.type("runs", "undo", run).result
     assert (undone["undone"], undone["streams"]) == (run, said["streams"])
-    assert (headwater.keys(), headwater.joining.cursors()) == (set(), {})
+    assert (headwater.keys(), headwater.cursors()) == (set(), {})
     newest = headwater.type("runs", "list").result["items"][0]
     assert (newest["run_id"], newest["mode"]) == (undone["run_id"], "undo")
     headwater.collect("good.sh")
-    assert (headwater.keys(), headwater.joining.cursors()) == (keys, before)
+    assert (headwater.keys(), headwater.cursors()) == (keys, before)
 
 
 def test_a_run_on_which_another_built_names_that_one(headwater):

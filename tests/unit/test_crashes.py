@@ -1,5 +1,6 @@
 """A note of a crash says where, and nothing of what."""
 
+import itertools
 import stat
 from pathlib import Path
 
@@ -38,8 +39,10 @@ def test_a_note_has_types_and_places_and_no_message(tmp_path: Path) -> None:
     assert stat.S_IMODE(note.parent.stat().st_mode) == 0o700
 
 
-def test_the_oldest_notes_give_way(tmp_path: Path) -> None:
-    """Their number is bounded, and the newest is there."""
+def test_the_oldest_notes_give_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their number is bounded, and the newest is there. Each is of a later millisecond, as crashes are."""
+    numbers = itertools.count(100)
+    monkeypatch.setattr("headwater.clock.identifier", lambda prefix: f"{prefix}_{next(numbers)}")
     notes = [note_crash(tmp_path, crashed("x")) for _ in range(limits.CRASH_NOTES + 3)]
     assert sorted(tmp_path.iterdir()) == sorted(notes[3:])
 

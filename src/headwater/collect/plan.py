@@ -165,8 +165,8 @@ def match_bindings(declaration: Declaration, offered: Mapping[str, dict[str, Any
     missing = sorted(declaration.required_bindings - offered.keys())
     if missing == ["interactive"]:
         message = (
-            "The connector needs interactive: it has to ask somebody, and nobody can answer here. Run it at a terminal, "
-            "or connect its account first, if it has one; nothing was started."
+            "The connector needs interactive: it has to ask somebody, and nobody can answer here. Run it at a "
+            "terminal, or connect its account first, if it has one; nothing was started."
         )
         command = "headwater connections connect --help"
         raise refuse("binding_unavailable", message, command=command, bindings=missing)

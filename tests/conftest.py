@@ -1,11 +1,13 @@
 """One seed for a whole test run, printed at its head: the crash tests and whoever draws lots use it."""
 
+import gc
 import os
 import random
 
 # Servers that more than one part of the tests runs against.
 pytest_plugins = ["servers.grouping", "servers.oidc", "servers.radicale", "servers.synapse"]
 
+MANY_DESCRIPTORS = 200
 SEED = "HEADWATER_SEED"
 
 
@@ -17,3 +19,14 @@ def pytest_configure():
 def pytest_report_header():
     """Print the seed: the same one makes the same kills."""
     return f"{SEED}={os.environ[SEED]}"
+
+
+OFTEN = gc.get_threshold()
+
+
+def pytest_runtest_teardown() -> None:
+    """Let go of what a test left in circles: the command line, once it is imported, collects garbage rarely."""
+    gc.set_threshold(*OFTEN)
+    gc.unfreeze()
+    if len(os.listdir("/proc/self/fd")) > MANY_DESCRIPTORS:
+        gc.collect()

@@ -365,6 +365,19 @@ def test_who_ignores_sigterm_and_who_is_left_behind_is_gone_after_stop(world, wa
     assert _left(world.state / "spool") == []
 
 
+def test_a_kill_reaches_a_program_whose_life_is_not_tied_to_bubblewraps_yet(world, monkeypatch):
+    """It ties it a moment after the program began: here it never does."""
+    monkeypatch.setattr("headwater.process.confinement.bubblewrap._LIFE", ("--new-session",))
+
+    async def use(child: Any) -> Any:
+        assert (await child.read(30)).lines
+        child.kill()
+        return await child.wait(30)
+
+    assert living(world, BUBBLEWRAP, "echo ready; exec sleep 600", use).signal == signal.SIGKILL
+    assert _left(world.state / "spool") == []
+
+
 @every_way
 def test_the_program_dies_with_its_host(world, way):
     """A host that is killed takes the connector along."""

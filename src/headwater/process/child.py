@@ -43,6 +43,7 @@ class Child:
         self._tail = bytearray()
         self._exited = asyncio.Event()
         self._asked = False
+        self._told_pid: int | None = None
         self._watch: asyncio.Task[None] | None = None
         self._drain: asyncio.Task[None] | None = None
 
@@ -203,13 +204,24 @@ class Child:
 
     def _ask_to_leave(self) -> None:
         """Send SIGTERM to the program's group: bubblewrap's own would go at once, and take the program along."""
-        told = _GROUP.search(self._told.read() or b"") if self._told is not None else None
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(int(told[1]) if told else self._process.pid, signal.SIGTERM)
+            os.killpg(self._inner or self._process.pid, signal.SIGTERM)
 
     def _signal(self, number: int) -> None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, number)
+        """Signal the group; a kill is also the program's whose bubblewrap has not tied its life to its own yet."""
+        inner = self._inner if number == signal.SIGKILL and not self._exited.is_set() else None
+        for send, process in ((os.kill, inner), (os.killpg, self._process.pid)):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                if process is not None:
+                    send(process, number)
+
+    @property
+    def _inner(self) -> int | None:
+        """The process that bubblewrap started, once it told: its number stays while bubblewrap, its parent, lives."""
+        if self._told is not None and self._told_pid is None and not self._told.closed:
+            told = _GROUP.search(self._told.read() or b"")
+            self._told_pid = int(told[1]) if told else None
+        return self._told_pid
 
     async def _await_exit(self) -> None:
         if not hasattr(os, "pidfd_open"):

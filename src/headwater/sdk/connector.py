@@ -9,6 +9,7 @@ from typing import Any, Never
 
 from msgspec import UNSET
 
+from headwater import limits
 from headwater.manifest.declaration import Declaration
 from headwater.manifest.reading import read
 from headwater.sdk.channel import Channel
@@ -53,7 +54,13 @@ class Connector:
         """Run over a channel and return the exit status."""
         start = channel.start()
         run = RunContext(self.declaration, start, channel)
-        signal.signal(signal.SIGTERM, lambda _signal, _frame: channel.stop())
+
+        def asked_to_stop(_signal: int, _frame: object) -> None:
+            # A host that reads no more takes no DONE either: SIGALRM then ends the process (CP-216).
+            signal.setitimer(signal.ITIMER_REAL, limits.LEAVE_SECONDS)
+            channel.stop()
+
+        signal.signal(signal.SIGTERM, asked_to_stop)
         try:
             status, error = self._collect(run, start)
         except Cancelled:
@@ -66,6 +73,7 @@ class Connector:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         channel.say("DONE", status=status, records_emitted=run.records_emitted, error=error)
         channel.flush()
+        signal.setitimer(signal.ITIMER_REAL, 0)
         return 0 if status == "succeeded" else 1
 
     def _collect(self, run: RunContext, start: Start) -> tuple[str, dict[str, Any] | None]:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from headwater import limits
 from headwater.sdk.testing import collect
 
 ONE = """
@@ -198,6 +199,16 @@ def test_a_stop_never_cuts_a_message(written: Any, launched: Any, characters: in
     *records, done = child.end()[0]
     assert {message["type"] for message in records} == {"RECORD"}
     assert (done["status"], done["records_emitted"]) == ("cancelled", len(records))
+
+
+@pytest.mark.clause("CP-216")
+def test_a_connector_leaves_a_host_that_reads_no_more(written: Any, launched: Any) -> None:
+    """SIGTERM in the middle of a write that nobody takes: without a DONE, and before the host would kill it."""
+    child = launched(written("@stream('alpha')\ndef alpha(s):\n    while True:\n        yield {'id': 'x' * 3_000_000}"))
+    child.start("alpha")
+    assert child.says_within(30)
+    child.process.send_signal(signal.SIGTERM)
+    assert child.process.wait(limits.STOP_SECONDS) == -signal.SIGALRM
 
 
 @pytest.mark.clause("CP-214")

@@ -13,7 +13,8 @@ from headwater.codes import NextAction
 class IntegrationCode(NamedTuple):
     """One row: the failure that a code becomes, what to do next, its HTTP status, and whether a repeat may help.
 
-    `status` is None where no request is answered with it.
+    `status` is for faces that speak HTTP, None where no request is answered with it. `passes` says that the same
+    request may be sent again, later and only while nothing that it changes has left (INT-281).
     """
 
     code: str
@@ -21,10 +22,6 @@ class IntegrationCode(NamedTuple):
     status: int | None
     passes: bool = False
     service_code: str | None = None
-
-    def is_retryable(self, *, write_sent: bool = False) -> bool:
-        """Whether repeating the request is safe; a write of which anything has left is never repeated (INT-281)."""
-        return self.passes and not write_sent
 
 
 INTEGRATION_CODES: Final[Mapping[str, IntegrationCode]] = {
@@ -40,7 +37,7 @@ INTEGRATION_CODES: Final[Mapping[str, IntegrationCode]] = {
     "challenge_failed": IntegrationCode("service_failure", "select_protected_source", 401, service_code="unauthorized"),
     "auth_throttled": IntegrationCode("capacity", "retry_explicitly", 429, passes=True),
     "credential_invalid": IntegrationCode("service_failure", "repair_connection", 401, service_code="unauthorized"),
-    "insufficient_scope": IntegrationCode("not_granted", "request_permission", 403),
+    "insufficient_scope": IntegrationCode("forbidden", "request_permission", 403),
     "account_mismatch": IntegrationCode("identity_mismatch", "revoke_connection", 409),
     "provider_rate_limited": IntegrationCode(
         "service_failure", "retry_explicitly", 429, passes=True, service_code="rate_limited"
@@ -57,22 +54,3 @@ INTEGRATION_CODES: Final[Mapping[str, IntegrationCode]] = {
     "idempotency_conflict": IntegrationCode("idempotency_conflict", "none", 409),
     "webhook_signature_invalid": IntegrationCode("forbidden", "none", 401),
 }
-
-_SERVICE_CODES: Final = {
-    400: "invalid_input",
-    401: "unauthorized",
-    403: "forbidden",
-    404: "not_found",
-    409: "invalid_input",
-    410: "not_found",
-    412: "invalid_input",
-    422: "invalid_input",
-    429: "rate_limited",
-}
-
-
-def service_code_of(status: int) -> str:
-    """Return what a provider's answer to a read means, by its HTTP status (CLI-935)."""
-    if 500 <= status < 600:
-        return "unavailable"
-    return _SERVICE_CODES.get(status, "upstream_protocol")

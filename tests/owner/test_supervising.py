@@ -12,7 +12,10 @@ from owner.conftest import METHODS
 
 from headwater.connect.envelope import Credential, Envelope
 from headwater.errors import HeadwaterError
+from headwater.owner.served import identified
+from headwater.owner.supervisor import Supervisor
 from headwater.secret import Secret
+from headwater.settings import Settings
 
 SOURCE = (ACME / "integration.py").read_text()
 
@@ -119,6 +122,26 @@ def test_those_who_ask_at_once_share_one_start(machine, acme):
     assert len(programs(machine)) == 1
 
 
+@pytest.mark.clause("CLI-803")
+def test_each_of_them_waits_until_a_deadline_of_its_own(machine, acme):
+    """One gives up, the start goes on, and the other one has it."""
+    instance_id = machine.instance("a", acme.endpoint, code=f"import time\ntime.sleep(2)\n{SOURCE}")
+    settings = Settings(machine.config, machine.state)
+    one = identified(settings, instance_id)
+
+    async def work():
+        supervisor = Supervisor(settings, "owner_x")
+        patient = asyncio.create_task(supervisor.adapter(one, 30))
+        with pytest.raises(HeadwaterError) as refusal:
+            await supervisor.adapter(one, 0.2)
+        assert (refusal.value.code, refusal.value.stage) == ("timeout", "readiness")
+        assert "start_auth" in (await patient).hooks
+        assert len(programs(machine)) == 1
+        await supervisor.stop_all()
+
+    asyncio.run(work())
+
+
 @pytest.mark.clause("CLI-807")
 def test_one_that_fails_keeps_no_other_from_serving(machine, acme):
     machine.instance("a", acme.endpoint, code="raise SystemExit(3)")
@@ -140,7 +163,7 @@ FAILING = {
 }
 
 
-@pytest.mark.clause("CLI-818", "CLI-819", "CLI-821", "CLI-822")
+@pytest.mark.clause("CLI-818", "CLI-821", "CLI-822")
 @pytest.mark.parametrize("how", FAILING)
 def test_why_a_start_failed_is_told(how, machine, acme):
     """The reason, the exit or the signal, and a log that only its owner can read."""
@@ -169,7 +192,6 @@ def test_a_log_that_cannot_be_kept_costs_no_start(machine, acme):
     assert not (machine.folder / "elsewhere").exists()
 
 
-@pytest.mark.clause("CLI-819")
 def test_a_folder_that_is_gone_is_told(machine, acme):
     machine.instance("a", acme.endpoint)
     machine.start()

@@ -42,11 +42,6 @@ class Registered:
     is_enabled: bool
     confirmed: Sequence[Confirmation]
 
-    @property
-    def has_code(self) -> bool:
-        """Whether it brings hooks."""
-        return (self.path / CODE).is_file()
-
     def warnings(self, today: date) -> tuple[str, ...]:
         """Return what the operator should know of it."""
         old = any(one.is_old(today) for one in self.confirmed)

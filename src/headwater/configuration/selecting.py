@@ -20,11 +20,6 @@ class Selection(Struct, frozen=True):
     instance: str | None = None
     adapter: str | None = None
 
-    @property
-    def is_pair(self) -> bool:
-        """Whether an instance is named, and not only selected."""
-        return self.connector is not None and self.instance is not None
-
 
 def target(text: str) -> Selection:
     """Read a positional `<connector>/<instance>`, or raise `invalid_input` of the field `target` (CLI-227)."""

@@ -2,6 +2,8 @@
 
 from typing import Literal
 
+from headwater.integration_codes import INTEGRATION_CODES
+
 FailureCode = Literal[
     "invalid_fields",
     "auth_state_invalid",
@@ -19,8 +21,8 @@ FailureCode = Literal[
     "exchange_unknown",
 ]
 
-TRANSIENT = frozenset({"provider_rate_limited", "provider_unavailable", "provider_timeout"})
-"""Asking again later may help, and does no harm."""
+TRANSIENT = frozenset(code for code, row in INTEGRATION_CODES.items() if row.passes and code.startswith("provider_"))
+"""What a provider may answer otherwise a moment later: asking again does no harm."""
 
 
 class AuthFailure(Exception):

@@ -6,55 +6,41 @@ from headwater.codes import NextAction, Stage
 from headwater.connect.failures import AuthFailure, FailureCode
 from headwater.connect.model import AcquisitionFailure
 from headwater.errors import HeadwaterError, refuse
+from headwater.integration_codes import INTEGRATION_CODES
 
 During = Literal["acquisition", "validation", "read"]
 
 
 class _Row(NamedTuple):
-    code: str
+    """What is said of a failure here; its code is the integration contract's table's, and so is the next action."""
+
     stage: Stage
-    next_action: NextAction
     message: str
-    service_code: str | None = None
+    next_action: NextAction | None = None
 
 
 _UNSURE: Final = "The provider may have acted, and its answer was lost."
 _RESTART: Final = "The sign-in is over; start it again."
 
-# What a provider's answer to a sign-in or a probe becomes (CLI-910, CLI-913, CLI-922 to 926).
+# What a failed sign-in or probe becomes (CLI-910, CLI-913, CLI-922 to 926). Where a next action stands
+# here, a sign-in may just be tried again.
 _ROWS: Final[dict[FailureCode, _Row]] = {
-    "invalid_fields": _Row(
-        "invalid_input", "protected_entry", "select_protected_source", "What was entered does not fit."
-    ),
-    "auth_state_invalid": _Row("invalid_input", "admission", "retry_explicitly", _RESTART),
-    "auth_state_expired": _Row("timeout", "admission", "retry_explicitly", _RESTART),
-    "auth_state_used": _Row("lifecycle_conflict", "admission", "retry_explicitly", _RESTART),
-    "auth_throttled": _Row("capacity", "admission", "retry_explicitly", "There were too many attempts."),
-    "challenge_failed": _Row(
-        "service_failure", "dispatch", "retry_explicitly", "The provider did not accept the answer.", "unauthorized"
-    ),
-    "credential_invalid": _Row(
-        "service_failure", "dispatch", "retry_explicitly", "The provider did not accept the credential.", "unauthorized"
-    ),
-    "insufficient_scope": _Row(
-        "forbidden", "admission", "request_permission", "The provider does not let this credential tell whose it is."
-    ),
-    "account_mismatch": _Row(
-        "identity_mismatch", "admission", "revoke_connection", "That is another account than the connection's."
-    ),
-    "provider_rate_limited": _Row(
-        "service_failure", "dispatch", "retry_explicitly", "The provider asks to come back later.", "rate_limited"
-    ),
-    "provider_unavailable": _Row(
-        "unavailable", "admission", "retry_explicitly", "The provider cannot be reached, or cannot answer now."
-    ),
-    "provider_timeout": _Row("timeout", "dispatch", "retry_explicitly", "The provider did not answer in time."),
-    "provider_protocol_error": _Row(
-        "service_failure", "dispatch", "retry_explicitly", "The provider's answer is not what was expected.",
-        "upstream_protocol",
-    ),
-    "exchange_unknown": _Row("outcome_unknown", "dispatch", "retry_status", _UNSURE),
-}  # fmt: skip
+    "invalid_fields": _Row("protected_entry", "What was entered does not fit.", "select_protected_source"),
+    "auth_state_invalid": _Row("admission", _RESTART),
+    "auth_state_expired": _Row("admission", _RESTART),
+    "auth_state_used": _Row("admission", _RESTART),
+    "auth_throttled": _Row("admission", "There were too many attempts."),
+    "challenge_failed": _Row("dispatch", "The provider did not accept the answer.", "retry_explicitly"),
+    "credential_invalid": _Row("dispatch", "The provider did not accept the credential.", "retry_explicitly"),
+    "insufficient_scope": _Row("admission", "The provider does not let this credential tell whose it is."),
+    "account_mismatch": _Row("admission", "That is another account than the connection's."),
+    "provider_rate_limited": _Row("dispatch", "The provider asks to come back later."),
+    "provider_unavailable": _Row("admission", "The provider cannot be reached, or cannot answer now."),
+    "provider_timeout": _Row("dispatch", "The provider did not answer in time."),
+    "provider_protocol_error": _Row("dispatch", "The provider's answer is not what was expected.", "retry_explicitly"),
+    "exchange_unknown": _Row("dispatch", _UNSURE),
+}
+_UNKNOWN: Final = "outcome_unknown"
 
 _CAUSES: Final[dict[FailureCode, str]] = {
     "provider_unavailable": "unavailable",
@@ -77,18 +63,19 @@ def refusal_of(
     validated may be tried again (CLI-921, CLI-922). `attempts` are told of a validation that was repeated (CLI-485).
     """
     row = _ROWS[failure.code]
+    shared = INTEGRATION_CODES[_UNKNOWN if failure.code == "exchange_unknown" else failure.code]
     if failure.code == "credential_invalid" and during == "read":
-        next_action = "repair_connection"
-    told: dict[str, Any] = {"service_code": row.service_code}
-    if acquisition is not None and row.code not in ("invalid_input", "lifecycle_conflict"):
+        next_action = shared.next_action
+    told: dict[str, Any] = {"service_code": shared.service_code}
+    if acquisition is not None and shared.code not in ("invalid_input", "lifecycle_conflict"):
         told["acquisition"] = acquisition
     if attempts is not None and failure.code in _CAUSES:
         told |= {"cause": _CAUSES[failure.code], "attempts": attempts}
     return refuse(
-        row.code,
+        shared.code,
         _message(failure, row),
         stage=row.stage,
-        next_action=next_action or row.next_action,
+        next_action=next_action or row.next_action or shared.next_action,
         safe=_SAFE[during],
         **{name: value for name, value in told.items() if value is not None},
     )

@@ -7,7 +7,7 @@ reach, and whether that is through the host's HTTP client or, for other protocol
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, get_args
 
 from msgspec import Struct
@@ -200,12 +200,3 @@ def _hosts(reader: Reader, root: dict[str, Any]) -> tuple[str, ...]:
             with reader.at("hosts", index):
                 reader.fault("shape", "must be a host name, such as api.acme.example")
     return tuple(hosts)
-
-
-def faults_between(integrations: Sequence[Integration]) -> Iterator[tuple[str, Fault]]:
-    """Yield what is wrong among integrations that are each in order: keys that stand twice."""
-    seen: set[str] = set()
-    for integration in integrations:
-        if integration.key in seen:
-            yield integration.key, Fault("/key", "repeated", "is the key of another integration too")
-        seen.add(integration.key)

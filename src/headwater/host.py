@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from headwater.collect.gaps import Turn
     from headwater.collect.ports import Outcome, Respondent
     from headwater.collect.schedules import PastRun
-    from headwater.joining.collecting import CollectRequest, Program, Watching
     from headwater.joining.configuring import Configuring
     from headwater.joining.connecting import Connecting
     from headwater.joining.control import Question
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from headwater.joining.handing import Handing
     from headwater.joining.integrating import Integrating
     from headwater.joining.owning import Owning
+    from headwater.joining.programs import CollectRequest, Program, Watching
     from headwater.joining.readiness import Readiness
     from headwater.joining.signing_in import SigningIn
     from headwater.secret import Secret
@@ -136,8 +136,8 @@ class Host:
 
         Raise `connector_changed` where an added connector is not as it was, `invalid_configuration` for a disabled one.
         """
-        from headwater.joining.collecting import Program
         from headwater.joining.configured import check_enabled
+        from headwater.joining.programs import Program
 
         check_enabled(self.settings, instance.connector)
         folder = self._folder_of(instance)
@@ -151,7 +151,7 @@ class Host:
 
     def program_of(self, manifest: bytes, command: Sequence[str]) -> Program:
         """Return an ad hoc program: any command that speaks the profile, under a manifest."""
-        from headwater.joining.collecting import Program
+        from headwater.joining.programs import Program
         from headwater.manifest.reading import read
 
         declaration = read(manifest)

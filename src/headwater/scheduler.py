@@ -21,7 +21,7 @@ from headwater.collect.schedules import Due, PastRun, Schedule, back_off, next_d
 from headwater.errors import HeadwaterError
 from headwater.events import Event
 from headwater.host import Host
-from headwater.joining.collecting import CollectRequest, Program, Watching
+from headwater.joining.programs import CollectRequest, Program, Watching
 
 if TYPE_CHECKING:
     from headwater.collect.runs import Run

@@ -9,7 +9,7 @@ import pytest
 
 from headwater.collect.plan import Authority
 from headwater.host import Host
-from headwater.joining.collecting import CollectRequest, Watching
+from headwater.joining.programs import CollectRequest, Watching
 from headwater.settings import Settings
 
 GUESTS = Path(__file__).parents[1] / "guests"

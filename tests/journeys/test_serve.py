@@ -23,8 +23,8 @@ from headwater import limits
 from headwater.collect.plan import Authority
 from headwater.errors import OperationalError, UsageError
 from headwater.host import Host
-from headwater.joining.collecting import CollectRequest, Watching
 from headwater.joining.cursors import StateAddress
+from headwater.joining.programs import CollectRequest, Watching
 from headwater.server.listening import ADDRESS
 from headwater.settings import Settings
 from headwater.store.locks import Locks

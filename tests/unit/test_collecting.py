@@ -9,7 +9,7 @@ from pathlib import Path
 from headwater.catalog.instances import Instance
 from headwater.host import Host
 from headwater.joining import collecting
-from headwater.joining.collecting import CollectRequest, Watching
+from headwater.joining.programs import CollectRequest, Watching
 from headwater.settings import Settings
 
 GAPPY = Path(__file__).parents[1] / "guests" / "gappy"

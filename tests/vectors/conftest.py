@@ -17,7 +17,7 @@ from headwater.collect.plan import PROACTIVE, Authority
 from headwater.collect.ports import Outcome
 from headwater.events import BatchStored
 from headwater.host import Host
-from headwater.joining.collecting import CollectRequest, Watching
+from headwater.joining.programs import CollectRequest, Watching
 from headwater.settings import Settings
 
 GUEST = Path(__file__).parents[1] / "guests" / "plays.py"

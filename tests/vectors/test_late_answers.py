@@ -8,7 +8,7 @@ from vectors.notation import manifest_text
 from headwater import limits
 from headwater.events import Asked
 from headwater.host import Host
-from headwater.joining.collecting import CollectRequest, Watching
+from headwater.joining.programs import CollectRequest, Watching
 from headwater.settings import Settings
 
 

@@ -9,7 +9,7 @@ import click
 from headwater import limits
 from headwater.cli.session import Cli, pass_cli
 from headwater.errors import refuse
-from headwater.joining.collecting import CollectRequest, Program
+from headwater.joining.programs import CollectRequest, Program
 
 if TYPE_CHECKING:
     from headwater.wire.messages import CollectionScope

@@ -19,7 +19,7 @@ from headwater.cli.output import Output
 from headwater.cli.session import Cli, pass_cli
 from headwater.errors import HeadwaterError, refuse
 from headwater.host import Host
-from headwater.joining.collecting import CollectRequest
+from headwater.joining.programs import CollectRequest
 from headwater.settings import Settings
 
 INSTANCE = "demo/me"

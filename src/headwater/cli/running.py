@@ -19,7 +19,7 @@ from headwater.collect.runs import Run
 from headwater.errors import refuse
 from headwater.events import BrowserStarted, Event, Unconfined
 from headwater.host import Host
-from headwater.joining.collecting import CollectRequest, Watching
+from headwater.joining.programs import CollectRequest, Watching
 
 _REACH = {"network": "the network", "filesystem": "your files"}
 

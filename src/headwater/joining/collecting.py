@@ -6,97 +6,24 @@ Modules that only a run needs are imported when it starts, so that this one cost
 from __future__ import annotations
 
 import shutil
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headwater import clock
 from headwater.errors import HeadwaterError
+from headwater.joining.programs import CollectRequest, Program, Watching
 from headwater.settings import Settings
 
 if TYPE_CHECKING:
     from headwater.collect.gaps import Turn
-    from headwater.collect.inbox import Inbox
-    from headwater.collect.plan import Authority, RunPlan
-    from headwater.collect.ports import Ledger, Observer, Outcome, Respondent
-    from headwater.collect.recovery import Recovered
-    from headwater.collect.runs import Deadlines, Run
-    from headwater.joining.door import Door
-    from headwater.manifest.declaration import Declaration
+    from headwater.collect.plan import RunPlan
+    from headwater.collect.ports import Ledger, Observer, Outcome
     from headwater.process.launch import Launch
     from headwater.secret import Secret
     from headwater.store.starting import StoreProcess
-    from headwater.wire.messages import CollectionMode, CollectionScope
-
-
-@dataclass(frozen=True)
-class Program:
-    """A connector that is ready to be started: what it declares and the command that runs it."""
-
-    declaration: Declaration
-    command: Sequence[str]
-    connector: str
-    instance: str
-    folder: Path | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
-    environment: Sequence[str] = ()
-    streams: Sequence[str] = ()
-    variables: Mapping[str, str] = field(default_factory=dict)
-    compatibility: str = ""
-    bindings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-
-    @property
-    def name(self) -> str:
-        """The instance, as `<connector>/<instance>`."""
-        return f"{self.connector}/{self.instance}"
-
-    @property
-    def all(self) -> Sequence[str]:
-        """The streams that are collected where nothing else is asked for."""
-        return self.streams or tuple(self.declaration.streams)
-
-
-@dataclass(frozen=True)
-class CollectRequest:
-    """What to collect. Without `scope` and `streams` it is every stream the connector declares."""
-
-    program: Program
-    scope: CollectionScope | None = None
-    streams: Sequence[str] = ()
-    mode: CollectionMode | None = None
-    authority: Authority | None = None
-    deadlines: Deadlines | None = None
-
-
-@dataclass(frozen=True)
-class Watching:
-    """Who follows a run. `started` gets it, to cancel it; `recovered` gets each run that was cut off before.
-
-    Questions go to the `respondent`, and with `inbox` also to whoever looks there; those that the instance's connection
-    can answer go through its `door` and no further.
-    """
-
-    observe: Observer
-    respondent: Respondent | None = None
-    started: Callable[[Run], None] = lambda _run: None
-    recovered: Callable[[Recovered], None] = lambda _orphan: None
-    inbox: bool = False
-    door: Door | None = None
-
-    @property
-    def answers(self) -> bool:
-        """Whether questions will be answered (CP-057)."""
-        return self.inbox or self.respondent is not None or self.door is not None
-
-    def answering(self, inbox: Inbox) -> Respondent | None:
-        """Return who answers a run's questions."""
-        from headwater.collect.inbox import Several
-
-        asked = [one for one in (self.respondent, inbox if self.inbox else None) if one is not None]
-        person = Several(asked) if asked else None
-        return person if self.door is None else self.door.before(person)
 
 
 class Collecting:

@@ -97,7 +97,7 @@ def _keyring(state: CustodyState) -> Prerequisite:
         return Prerequisite("keyring", "ready", "Credentials can be kept.")
     if state == "locked":
         return Prerequisite("keyring", "failed", "The keyring is locked; nothing was unlocked.", "unlock_keyring")
-    detail = "The place where credentials are kept cannot be used: no account can be connected."
+    detail = "The place for credentials cannot be used: no account can be connected. A sealed file needs no keyring."
     return Prerequisite("keyring", "failed", detail, "check_configuration")
 
 

@@ -25,18 +25,18 @@ _ENTER: Final = b"\r\n"
 class _Signals:
     """Signals that would end the program, held back: each is noted, and makes `descriptor` readable.
 
-    Nothing is raised where a signal happens to come, so the terminal is restored whenever it comes.
+    Nothing is raised where a signal happens to come, so the terminal is restored whenever it comes. The
+    interpreter makes `descriptor` readable itself: a handler alone would wait for a `select` that had just begun.
     """
 
     def __init__(self) -> None:
         self.descriptor, self._told = os.pipe()
+        os.set_blocking(self._told, False)
         self.number = 0
 
     def note(self, number: int, frame: FrameType | None) -> None:
         """Handle a signal."""
-        if not self.number:
-            self.number = number
-            os.write(self._told, b"!")
+        self.number = self.number or number
 
     def close(self) -> None:
         """Let go of the pipe."""
@@ -50,9 +50,11 @@ class _Signals:
         signals = cls()
         before = {number: signal.signal(number, signals.note) for number in _ENDING}
         before[signal.SIGTSTP] = signal.signal(signal.SIGTSTP, signal.SIG_IGN)
+        woken = signal.set_wakeup_fd(signals._told, warn_on_full_buffer=False)
         try:
             yield signals
         finally:
+            signal.set_wakeup_fd(woken)
             for number, handler in before.items():
                 signal.signal(number, handler)
             signals.close()
@@ -130,7 +132,7 @@ class Hidden:
             ready, _, _ = select.select([self._descriptor, self._signals.descriptor], [], [], max(0.0, left))
             if not ready:
                 raise refuse("timeout", "The credential was not entered in time.", stage="protected_entry")
-            if not self._signals.number:
+            if self._signals.descriptor not in ready:
                 self._ahead += os.read(self._descriptor, limits.KIB)
             if not self._ahead:
                 raise refuse("interrupted", stage="protected_entry")

@@ -1,14 +1,12 @@
 """A mail account that is connected once: by the integration's hooks, in their own process, against a real Dovecot."""
 
-import json
-import os
 from collections.abc import Iterator
 from contextlib import nullcontext
-from pathlib import Path
 from typing import Any
 
 import pytest
 from adapters.conftest import hosted, run  # noqa: F401 - a fixture among them
+from connectors.connecting import configure, connect, revoke, showing
 from connectors.imap.people import CONNECTOR, Person, message
 from servers.dovecot import PASSWORD
 
@@ -18,31 +16,16 @@ from headwater.manifest.integration import read_integration
 from headwater.outbound.client import Client, Reach
 from headwater.secret import Secret
 
-PAIR = ("--connector", "imap", "--instance", "me")
-
 
 def endpoint(person: Person) -> str:
     """Return the server's address as the configuration has it."""
     return f"https://127.0.0.1:{person.server.tls_port}"
 
 
-def written(place: Path, name: str, content: str) -> Path:
-    """Write a file that only its owner can read."""
-    path = place / name
-    path.touch(mode=0o600)
-    path.write_text(content)
-    return path
-
-
 @pytest.fixture
 def configured(headwater: Any, person: Person) -> Iterator[Any]:
     """A Headwater whose credentials go into a sealed file, and whose operator knows the server's authority."""
-    place = headwater.place
-    key = written(place, "key", "k" * 43)
-    custody = f'[custody]\nbinding = "sealed_file"\nfile = "{place}/custody.sealed"\nkey_file = "{key}"\n'
-    provider = f'[providers."imap.invalid"]\nca = """{person.server.ca}"""\n'
-    written(place, "collect.toml", f'format = "headwater-collect/1"\n{custody}{provider}')
-    written(place, "config.toml", f'format = "connectors-local/5"\nowner_uid = {os.geteuid()}\n')
+    configure(headwater.place, f'[providers."imap.invalid"]\nca = """{person.server.ca}"""\n')
     yield headwater
     headwater.type("setup", "owner-stop")
 
@@ -51,22 +34,15 @@ def configured(headwater: Any, person: Person) -> Iterator[Any]:
 def test_connect_collect_revoke(configured: Any, person: Person) -> None:
     """Everything is restarted, and a second run asks nobody; then the connection is revoked, and a third is refused."""
     person.put(message("Kitchen", "Tea?\r\n"))
-    entry = written(configured.place, "entry.json", json.dumps(person.answer))
-    how = ["--endpoint", endpoint(person), "--profile", "app_password", "--credential-file", str(entry)]
-    assert configured.type("connections", "connect", "imap/me", *how).result["instance"] == "me"
-    entry.unlink()
-    shown = configured.type("connections", "describe", *PAIR).result["connection"]
+    shown = connect(configured, "imap", endpoint(person), "app_password", person.answer)
     assert (shown["state"], shown["external_identity"]["subject"]) == ("ready", person.name)
     for _ in range(2):
         ran = configured.type("collect", "imap/me", "--set", f"ca={person.server.ca}")
         assert ran.result["status"] == "succeeded"
         configured.type("setup", "owner-stop")
     assert len(configured.keys("messages", "imap/me")) == 1
-    gone = configured.type("connections", "revoke", *PAIR, "--expected-revision", "1").result
-    assert gone["local_state"] == "revoked"
-    assert configured.type("collect", "imap/me").failure["code"] == "revoked"
-    files = [path for path in configured.place.rglob("*") if path.is_file()]
-    assert [path for path in files if PASSWORD.encode() in path.read_bytes()] == []
+    revoke(configured, "imap")
+    assert showing(configured.place, PASSWORD) == []
 
 
 async def uncounted() -> None:

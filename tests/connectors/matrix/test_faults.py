@@ -19,6 +19,8 @@ homeserver.PATIENCE_SECONDS = 1.1
 runpy.run_path(sys.argv[0], run_name="__main__")
 """
 
+EXPIRED = 401, {"errcode": "M_UNKNOWN_TOKEN", "soft_logout": True}
+
 
 def filled(account: Account, count: int = 3) -> str:
     """Make a room with messages in it."""
@@ -76,7 +78,7 @@ def expires(target_part: str) -> Any:
         if said or target_part not in target:
             return None
         said.append(target)
-        return 401, {"errcode": "M_UNKNOWN_TOKEN", "soft_logout": True}
+        return EXPIRED
 
     return meddle
 
@@ -122,6 +124,15 @@ def test_an_expired_token_that_is_answered_again_is_refused(account: Account) ->
     first = account.collect(answers=[account.answer, account.answer])
     assert hint(first) == "refresh_credentials"
     assert len([m for m in first.messages if m["type"] == "INTERACTION"]) == 2
+
+
+def test_tokens_that_expire_at_once_are_not_asked_for_without_end(account: Account) -> None:
+    """A homeserver that lets every new token expire would be asked as long as there is another one."""
+    account.relay.meddle = lambda target: EXPIRED if "/sync" in target else None
+    tokens = [account.answer, *({"access_token": account.log_in_again()} for _ in range(5))]
+    run = account.collect(answers=tokens)
+    assert hint(run) == "refresh_credentials"
+    assert len([m for m in run.messages if m["type"] == "INTERACTION"]) == 1 + 3
 
 
 @pytest.mark.parametrize("token", ["", "two words", "wrong", "x\r\nX-More: 1", "é"])

@@ -18,6 +18,8 @@ CLIENT: Final = "/_matrix/client/v3"
 ANSWER_BYTES: Final = 64 * 1024 * 1024
 TIMEOUT_SECONDS: Final = 60
 BACK_OFF_SECONDS: Final = (0.5, 2.0)
+# How often a token that expired is asked for again before there is an answer: the next one can expire as well.
+RENEWALS: Final = 3
 # How long one answer may ask to wait, how long is waited where it says nothing, and how long in all of a run.
 LIMITED_MAX_SECONDS: Final = 60.0
 LIMITED_SECONDS: Final = 5.0
@@ -149,13 +151,14 @@ class Homeserver:
 
     def _patiently(self, target: str, *, keep_body: bool = True) -> Answer:
         """Ask until there is an answer that means something, within bounds."""
-        pauses = iter(BACK_OFF_SECONDS)
+        pauses, renewals = iter(BACK_OFF_SECONDS), 0
         while True:
             answer = self._once(target, keep_body=keep_body)
             if answer.status == 429:
                 self._wait(_pause(answer))
             elif answer.status == 401:
-                if not self._renewed(answer):
+                renewals += 1
+                if renewals > RENEWALS or not self._renewed(answer):
                     raise _rejected()
             elif answer.status == 0 or answer.status >= 500:
                 pause = next(pauses, None)

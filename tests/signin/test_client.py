@@ -14,7 +14,7 @@ from signin.provider import Reply, provider
 from headwater import limits
 from headwater.errors import HeadwaterError
 from headwater.outbound import client as outbound
-from headwater.outbound.client import Client, Reach, Unanswered
+from headwater.outbound.client import Bounds, Client, Reach, Unanswered
 from headwater.outbound.waiting import retry_after
 
 pytestmark = pytest.mark.anyio
@@ -232,3 +232,27 @@ class TestWaiting:
     def test_any_text_is_read_into_a_bounded_number(self, lines):
         found = retry_after(lines, ARRIVED)
         assert found is None or (type(found) is int and 0 <= found <= limits.RETRY_AFTER_SECONDS)
+
+
+class TestBounds:
+    async def test_an_answer_that_is_larger_than_what_is_taken_is_told_as_that(self):
+        with provider(lambda asked: Reply(body=b"12345")) as running:
+            assert (await Client(OWN, Bounds(answer_bytes=5)).get(running.url)).body == b"12345"
+            with pytest.raises(Unanswered) as caught:
+                await Client(OWN, Bounds(answer_bytes=4)).get(running.url)
+        assert (caught.value.too_large, caught.value.sent) == (True, True)
+
+    @pytest.mark.parametrize("sent", [False, True])
+    async def test_a_deadline_tells_whether_anything_was_sent_before_it(self, sent):
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            port = silent.getsockname()[1]
+            url = f"http://127.0.0.1:{port}/" if sent else f"https://127.0.0.1:{port}/"
+            with pytest.raises(Unanswered) as caught:
+                await Client(OWN, Bounds(seconds=0.5)).get(url)
+        assert (caught.value.code, caught.value.sent) == ("provider_timeout", sent)
+
+    async def test_the_type_of_the_body_and_where_a_redirect_leads_are_told(self):
+        head = {"Content-Type": "Text/HTML; charset=utf-8", "Location": "/there"}
+        with provider(lambda asked: Reply(status=302, headers=head)) as running:
+            answer = await Client(OWN).get(running.url)
+        assert (answer.media_type, answer.location, len(running.asked)) == ("text/html", "/there", 1)

@@ -45,56 +45,91 @@ class Reach:
 
 
 @dataclass(frozen=True)
+class Bounds:
+    """What one request may take: seconds from the name's lookup to the last byte, and bytes of the answer's body."""
+
+    seconds: float = limits.OUTBOUND_SECONDS
+    answer_bytes: int = limits.OUTBOUND_ANSWER_BYTES
+
+
+@dataclass(frozen=True)
 class Answer:
-    """What a provider answered: what it says is foreign, and may hold secrets. `date` is the time by its clock."""
+    """What a provider answered: what it says is foreign, and may hold secrets.
+
+    `date` is the time by its clock, `media_type` the type of the body in lower case, without its parameters, and
+    `location` where a redirect leads: none is followed.
+    """
 
     status: int
     body: bytes = field(repr=False)
     retry_after: int | None = None
     date: datetime | None = None
+    media_type: str = ""
+    location: str | None = field(default=None, repr=False)
 
 
 class Unanswered(Exception):
-    """No whole answer came. With `sent`, the provider may have acted on the request all the same."""
+    """No whole answer came. With `sent`, the provider may have acted on the request all the same.
 
-    def __init__(self, code: FailureCode, *, sent: bool) -> None:
+    With `too_large`, what it answered is more than is taken.
+    """
+
+    def __init__(self, code: FailureCode, *, sent: bool, too_large: bool = False) -> None:
         super().__init__(code)
         self.code: FailureCode = code
         self.sent = sent
+        self.too_large = too_large
 
 
 class _Unconnected(Unanswered):
     """No connection, so that another address of the same name may be tried."""
 
 
+@dataclass(frozen=True)
+class _Request:
+    """What is sent. `begun` is set when the first byte of it leaves."""
+
+    verb: str
+    url: str
+    headers: Mapping[str, str]
+    body: Body
+    begun: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def trace(self, event: str, _: object) -> None:
+        """Watch the HTTP library at work."""
+        if event.endswith(".send_request_headers.started"):
+            self.begun.set()
+
+
 class Client:
     """Sends requests for one instance."""
 
-    def __init__(self, reach: Reach) -> None:
+    def __init__(self, reach: Reach, bounds: Bounds | None = None) -> None:
         self._reach = reach
+        self._bounds = Bounds() if bounds is None else bounds
 
     async def get(self, url: str, headers: Mapping[str, str] | None = None) -> Answer:
         """Read."""
-        return await self._request("GET", url, headers or {}, None)
+        return await self._request(_Request("GET", url, headers or {}, None))
 
     async def post(self, url: str, form: Mapping[str, str], headers: Mapping[str, str] | None = None) -> Answer:
         """Send a form, once."""
-        return await self._request("POST", url, headers or {}, form)
+        return await self._request(_Request("POST", url, headers or {}, form))
 
     async def send(self, verb: str, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
         """Send a request as it stands, once."""
-        return await self._request(verb, url, headers, body)
+        return await self._request(_Request(verb, url, headers, body))
 
-    async def _request(self, verb: str, url: str, headers: Mapping[str, str], body: Body) -> Answer:
+    async def _request(self, asked: _Request) -> Answer:
         try:
-            async with asyncio.timeout(limits.OUTBOUND_SECONDS):
-                addresses = await self._checked_addresses(url)
+            async with asyncio.timeout(self._bounds.seconds):
+                addresses = await self._checked_addresses(asked.url)
                 for address in addresses[:-1]:
                     with suppress(_Unconnected):
-                        return await self._exchange(verb, url, address, headers, body)
-                return await self._exchange(verb, url, addresses[-1], headers, body)
+                        return await self._exchange(asked, address)
+                return await self._exchange(asked, addresses[-1])
         except TimeoutError:
-            raise Unanswered("provider_timeout", sent=True) from None
+            raise Unanswered("provider_timeout", sent=asked.begun.is_set()) from None
 
     async def _checked_addresses(self, url: str) -> list[str]:
         try:
@@ -110,19 +145,19 @@ class Client:
             raise Unanswered("provider_protocol_error", sent=False)
         return addresses[: limits.OUTBOUND_ADDRESSES]
 
-    async def _exchange(self, verb: str, url: str, address: str, headers: Mapping[str, str], body: Body) -> Answer:
-        named = httpx2.URL(url)
-        timeout = httpx2.Timeout(limits.OUTBOUND_SECONDS, connect=limits.OUTBOUND_CONNECT_SECONDS)
+    async def _exchange(self, asked: _Request, address: str) -> Answer:
+        named = httpx2.URL(asked.url)
+        timeout = httpx2.Timeout(self._bounds.seconds, connect=limits.OUTBOUND_CONNECT_SECONDS)
         try:
             async with httpx2.AsyncClient(verify=self._trusted, trust_env=False, timeout=timeout) as client:
                 request = client.build_request(
-                    verb,
+                    asked.verb,
                     named.copy_with(host=address),
-                    headers={**_HEADERS, **_lowered(headers), "host": named.netloc.decode("ascii")},
-                    **_content(body),
-                    extensions={"sni_hostname": named.host},
+                    headers={**_HEADERS, **_lowered(asked.headers), "host": named.netloc.decode("ascii")},
+                    **_content(asked.body),
+                    extensions={"sni_hostname": named.host, "trace": asked.trace},
                 )
-                return await _answer(client, request)
+                return await self._answer(client, request)
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             slow = isinstance(error, httpx2.ConnectTimeout)
             raise _Unconnected("provider_timeout" if slow else "provider_unavailable", sent=False) from None
@@ -134,6 +169,27 @@ class Client:
             raise Unanswered("provider_protocol_error", sent=True) from None
         except httpx2.TransportError:
             raise Unanswered("provider_unavailable", sent=True) from None
+
+    async def _answer(self, client: httpx2.AsyncClient, request: httpx2.Request) -> Answer:
+        response = await client.send(request, stream=True, follow_redirects=False)
+        try:
+            if response.headers.get("content-encoding", "identity") != "identity":
+                raise Unanswered("provider_protocol_error", sent=True)
+            body = bytearray()
+            async for part in response.aiter_raw():
+                body += part
+                if len(body) > self._bounds.answer_bytes:
+                    raise Unanswered("provider_protocol_error", sent=True, too_large=True)
+            return Answer(
+                status=response.status_code,
+                body=bytes(body),
+                retry_after=retry_after(response.headers.get_list("retry-after"), clock.now()),
+                date=http_date(response.headers.get("date", "")),
+                media_type=response.headers.get("content-type", "").partition(";")[0].strip().lower(),
+                location=response.headers.get("location"),
+            )
+        finally:
+            await response.aclose()
 
     @cached_property
     def _trusted(self) -> ssl.SSLContext:
@@ -150,22 +206,6 @@ def _lowered(headers: Mapping[str, str]) -> dict[str, str]:
 def _content(body: Body) -> dict[str, Any]:
     """Return how httpx2 names a body: `data` is a form, `content` bytes as they are."""
     return {"content": body or None} if isinstance(body, bytes) else {"data": body}
-
-
-async def _answer(client: httpx2.AsyncClient, request: httpx2.Request) -> Answer:
-    response = await client.send(request, stream=True, follow_redirects=False)
-    try:
-        if response.headers.get("content-encoding", "identity") != "identity":
-            raise Unanswered("provider_protocol_error", sent=True)
-        body = bytearray()
-        async for part in response.aiter_raw():
-            body += part
-            if len(body) > limits.OUTBOUND_ANSWER_BYTES:
-                raise Unanswered("provider_protocol_error", sent=True)
-        wait = retry_after(response.headers.get_list("retry-after"), clock.now())
-        return Answer(response.status_code, bytes(body), wait, http_date(response.headers.get("date", "")))
-    finally:
-        await response.aclose()
 
 
 async def _resolved(host: str, port: int) -> list[str]:

@@ -1,0 +1,1 @@
+"""Operate: what a provider can be asked, one request or a walk of pages, and what its answer means. Does no I/O."""

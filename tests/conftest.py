@@ -3,6 +3,7 @@
 import gc
 import os
 import random
+import signal
 
 # Servers that more than one part of the tests runs against.
 pytest_plugins = ["servers.grouping", "servers.oidc", "servers.radicale", "servers.synapse"]
@@ -12,7 +13,13 @@ SEED = "HEADWATER_SEED"
 
 
 def pytest_configure():
-    """Choose the seed before any worker starts, so that all of them have the same."""
+    """Choose the seed before any worker starts, so that all of them have the same.
+
+    What a shell in the background has ignored for its children is heard again: commands are interrupted in tests.
+    """
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
     os.environ.setdefault(SEED, str(random.SystemRandom().randrange(1 << 32)))
 
 

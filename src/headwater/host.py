@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from headwater.joining.cursors import Cursors, StateAddress
     from headwater.joining.handing import Handing
     from headwater.joining.integrating import Integrating
+    from headwater.joining.operating import Operating
     from headwater.joining.owning import Owning
     from headwater.joining.programs import CollectRequest, Program, Watching
     from headwater.joining.readiness import Readiness
@@ -316,6 +317,13 @@ class Host:
         from headwater.joining.connecting import Connecting
 
         return Connecting(self.settings, self._passphrase)
+
+    @property
+    def operating(self) -> Operating:
+        """What can be asked of the providers of connected accounts."""
+        from headwater.joining.operating import Operating
+
+        return Operating(self.settings, self.connecting)
 
     @property
     def handing(self) -> Handing:

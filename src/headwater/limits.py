@@ -248,3 +248,14 @@ LIST_PAGE_ITEMS: Final = 10_000
 LIST_CURSOR_CHARACTERS: Final = 4_096
 LIST_KNOWN_CHARACTERS: Final = 4 * MIB  # the keys that a list's cursor keeps, to tell what is gone
 LIST_ASIDE_CHARACTERS: Final = 4_096  # of an item that is no object, kept with its receipt
+
+# Operations: what a definition and its operations may hold, what is sent and answered, and how long a request may take.
+OPERATIONS: Final = 256  # of one definition
+PARAMETERS: Final = 256  # of one operation
+INPUT_BYTES: Final = 1 * MIB
+INPUT_LEVELS: Final = 64  # what an operation takes; a document of twice as many is not read at all
+RESULT_BYTES: Final = 8 * MIB
+REQUEST_SECONDS: Final = 30.0
+REQUEST_MAX_SECONDS: Final = 120.0
+RESEND_MARGIN_SECONDS: Final = 0.5
+INVOCATIONS_KEPT: Final = 10_000  # reads of one instance, in the journal

@@ -12,6 +12,7 @@ from signin.certificates import certified
 from signin.provider import Reply, provider
 
 from headwater import limits
+from headwater.connect.failures import AuthFailure
 from headwater.errors import HeadwaterError
 from headwater.outbound import client as outbound
 from headwater.outbound.client import Bounds, Client, Reach, Unanswered
@@ -215,12 +216,12 @@ class TestWaiting:
             (["1.5"], None),
             (["1e3"], None),
             (["٧"], None),
-            (["1000000000"], limits.RETRY_AFTER_SECONDS),
+            (["4294967295"], 4_294_967_295),
             (["4294967296"], None),
             (["99999999999999999999"], None),
             (["Thu, 01 Jan 2026 12:00:07 GMT"], 7),
             (["Thu, 01 Jan 2026 11:00:00 GMT"], 0),
-            (["Thu, 01 Jan 2099 00:00:00 GMT"], limits.RETRY_AFTER_SECONDS),
+            (["Thu, 01 Jan 2199 00:00:00 GMT"], None),
             (["Thu, 99 Jan 2026 12:00:07 GMT"], None),
             (["soon"], None),
         ],
@@ -231,7 +232,11 @@ class TestWaiting:
     @given(st.lists(st.text(max_size=40), max_size=3))
     def test_any_text_is_read_into_a_bounded_number(self, lines):
         found = retry_after(lines, ARRIVED)
-        assert found is None or (type(found) is int and 0 <= found <= limits.RETRY_AFTER_SECONDS)
+        assert found is None or (type(found) is int and 0 <= found <= 4_294_967_295)
+
+    @pytest.mark.clause("INT-286")
+    async def test_a_sign_in_is_told_to_wait_a_day_at_most(self):
+        assert AuthFailure("provider_rate_limited", retry_after=4_294_967_295).retry_after == 24 * 3600
 
 
 class TestBounds:

@@ -18,6 +18,7 @@ from headwater.manifest.package import Package, read_package
 if TYPE_CHECKING:
     from headwater.catalog.pins import Pin
     from headwater.manifest.declaration import Declaration
+    from headwater.manifest.definition import Definition
     from headwater.manifest.integration import Integration
 
 BUNDLED = Path(headwater.connectors.__file__).parent
@@ -85,6 +86,14 @@ class ConnectorFolder(msgspec.Struct, frozen=True, dict=True):
 
         path = self.path / "integration.json"
         return read_integration(_read(path)) if path.exists() else None
+
+    @cached_property
+    def definition(self) -> "Definition | None":
+        """What can be asked of its provider, None where it declares nothing. Raise `invalid_manifest`."""
+        from headwater.manifest.definition import read_definition
+
+        path = self.path / "operations.toml"
+        return read_definition(_read(path), toml=True) if path.exists() else None
 
     @property
     def version(self) -> str:

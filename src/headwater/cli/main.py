@@ -21,6 +21,8 @@ COMMANDS = {
     "demo": ("demo:demo", "See the main job in a minute, with nothing configured."),
     "collect": ("collect:collect", "Collect now: an instance, or any program that speaks the profile."),
     "collect schedule": ("schedule:schedule", "Collect on a schedule: set when, and run the scheduler."),
+    "operations": ("operations:operations", "What can be asked of the services that are connected."),
+    "invoke": ("invoke:invoke", "Ask a service one thing: an operation of an instance."),
     "streams": ("streams:streams", "What has been collected, stream by stream."),
     "records": ("records:records", "Look at records: list, search, get, history, export."),
     "runs": ("runs:runs", "What committed, what was withheld, and why."),

@@ -14,7 +14,9 @@ from headwater.cli.shapes import fits
 from headwater.codes import NextAction
 from headwater.errors import HeadwaterError
 
-_PRESENTATION: Final = {"cli_parse": 2, "cli_input": 2, "cli_source": 2, "cli_internal": 1}
+_PRESENTATION: Final = {"cli_parse": 2, "cli_input": 2, "cli_source": 2, "cli_dynamic_input": 2, "cli_internal": 1}
+# A number stays the number that it was, whatever its digits.
+_encode: Final = msgspec.json.Encoder(decimal_format="number").encode
 
 # What a person does next, where the failure names no command of its own (CLI-009).
 _NEXT: Final[Mapping[NextAction, str]] = {
@@ -45,6 +47,10 @@ class Misshapen(Exception):
 
 class GivenTwice(click.UsageError):
     """There are two values for one option."""
+
+
+class NoDocument(click.UsageError):
+    """What an operation was to be given is not one JSON value."""
 
 
 class Output:
@@ -85,6 +91,10 @@ class Output:
             sys.stdout.buffer.flush()
         except OSError as error:
             raise Unwritten from error
+
+    def indented(self, value: Any) -> list[str]:
+        """Lay out what a service said, as JSON that is indented (CLI-044)."""
+        return msgspec.json.format(_encode(value), indent=2).decode().splitlines()
 
     def note(self, text: str) -> None:
         """Tell a person something on the way; a program is not bothered with it (CLI-010)."""
@@ -156,12 +166,14 @@ class Output:
     def _envelope(self, members: dict[str, Any]) -> bytes:
         if self._deprecations:
             members["deprecations"] = self._deprecations
-        return msgspec.json.encode(members) + b"\n"
+        return _encode(members) + b"\n"
 
 
 def _presentation(error: click.ClickException) -> str:
     if isinstance(error, click.FileError):
         return "cli_source"
+    if isinstance(error, NoDocument):
+        return "cli_dynamic_input"
     if isinstance(error, click.BadParameter) and not isinstance(error, click.MissingParameter):
         return "cli_input"
     return "cli_parse"
@@ -172,6 +184,8 @@ def _misuse(error: click.ClickException) -> str:
         case click.MissingParameter():
             name = error.param.human_readable_name if error.param else "an argument"
             return f"{name} is missing."
+        case NoDocument():
+            return "The input is not one JSON value."
         case GivenTwice():
             return "An option is given twice."
         case click.NoSuchOption():

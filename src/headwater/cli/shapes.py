@@ -162,6 +162,8 @@ _CONNECTION: Final = {
     **dict.fromkeys(("instance_id", "connection", "profile", "state"), str),
     "revision": int,
 }
+_OPERATION: Final = {**dict.fromkeys(("id", "description", "effect", "contract?"), str), "profiles?": _NAMES}
+_INVOKED: Final = dict.fromkeys(("connector", "instance", "operation", "revision"), str)
 _CONNECTED: Final = {**_SELECTORS, "connection": str, "acquisition": str}
 _DESCRIBED: Final = {"connection": {**_CONNECTION, "external_identity": {"kind": str, "subject": str}, **_LABELS}}
 _ACQUISITION: Final = {
@@ -295,6 +297,26 @@ SHAPES: Final[Mapping[str, Shape]] = {
         "scopes": _NAMES,
         "refreshed": bool,
     },
+    "operations list": {
+        **_SELECTORS,
+        "revision": str,
+        "operations": [_OPERATION],
+        "next_cursor?": str,
+        "source": str,
+        "stale": bool,
+    },
+    "operations describe": {
+        **_SELECTORS,
+        "revision": str,
+        "schema": str,
+        "operation": {**_OPERATION, "input_schema": {...: object}, "output_schema": {...: object}},
+        "source": str,
+        "stale": bool,
+    },
+    "invoke": (
+        {**_INVOKED, "result": object, "request_id?": str},
+        {**_INVOKED, **dict.fromkeys(("description", "effect", "schema"), str), "input_schema": {...: object}},
+    ),
     "serve": {"listening": str, "token_file": str},
     "connectors list": {
         "connectors": [{"connector": str, "origin": str, "version": MAYBE_TEXT, "digest": str, "description": str}]

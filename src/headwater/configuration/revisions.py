@@ -3,11 +3,8 @@
 A revision is the SHA-256, in lower hex, of canonical JSON: keys sorted, no white space, UTF-8.
 """
 
-import json
 from collections.abc import Mapping
-from hashlib import sha256
 from ipaddress import ip_address
-from typing import Any
 from urllib.parse import urlsplit
 
 from msgspec import Struct, field
@@ -17,6 +14,7 @@ from headwater.configuration.checks import is_endpoint
 from headwater.configuration.model import Entry
 from headwater.configuration.refusals import unusable
 from headwater.manifest.auth import Method
+from headwater.manifest.document import digest
 
 
 class Declared(Struct, frozen=True):
@@ -80,12 +78,6 @@ def executable_selection(entry: Entry) -> str | None:
         "executable": {"path": str(executable.path), "sha256": executable.sha256, "args": list(executable.args)},
     }
     return digest(whole if pins.private_protocol is None else {**whole, "private_protocol": pins.private_protocol})
-
-
-def digest(value: Any) -> str:
-    """Digest canonical JSON."""
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return sha256(text.encode()).hexdigest()
 
 
 def is_reachable(endpoint: str) -> bool:

@@ -10,6 +10,7 @@ from headwater.configuration.refusals import unusable
 from headwater.errors import refuse
 
 DISABLED: Final = "the connector of this instance is disabled"
+_INVOKED: Final = re.compile(r"([A-Za-z0-9._-]{1,128})(?:/([A-Za-z0-9._-]{1,128}))?")
 _TARGET: Final = re.compile(r"([A-Za-z0-9_-]{1,128})/([A-Za-z0-9_-]{1,128})")
 
 
@@ -27,6 +28,25 @@ def target(text: str) -> Selection:
     if names is None:
         raise refuse("invalid_input", "An instance is named <connector>/<instance>, as in git/here.", field="target")
     return Selection(*names.groups())
+
+
+def invoked(configuration: Configuration, text: str) -> Entry:
+    """Return the instance of `<connector>[/<instance>]`: without a name, the connector's only one (CLI-552 to CLI-557).
+
+    Raise `invalid_input` of the field `target`, `not_found`, or `instance_ambiguous` with the instances there are.
+    """
+    names = _INVOKED.fullmatch(text)
+    if names is None:
+        message = "What is asked is named <connector> or <connector>/<instance>, as in github/me."
+        raise refuse("invalid_input", message, field="target")
+    connector, instance = names.groups()
+    if instance is not None:
+        return select(configuration, Selection(connector, instance))
+    found = sorted(entry.name for entry in configuration.instances if entry.connector == connector)
+    if len(found) > 1:
+        message = "The connector has several instances; name one of them."
+        raise refuse("instance_ambiguous", message, safe="Nothing was asked or sent.", instances=found)
+    return select(configuration, Selection(*(found[0].split("/") if found else (connector, ""))))
 
 
 def well_formed(selection: Selection) -> Selection:

@@ -1,12 +1,11 @@
 """What a change of the configuration does to a connection that was made before it (spec/002 section 6)."""
 
-import hashlib
-import json
-from typing import Any, Literal
+from typing import Literal
 
 from headwater.codes import NextAction
 from headwater.connect.model import Binding, Connection, Target
 from headwater.manifest.auth import Method
+from headwater.manifest.document import digest
 
 Standing = Literal["current", "moved", "other_executable", "followable", "refused", "changed", "foreign"]
 """How a connection stands to the configuration of now.
@@ -26,17 +25,12 @@ def binding_of(target: Target, method: Method) -> Binding:
     where = {"endpoint": target.endpoint, "trust": target.trust, "authentication": authentication}
     return Binding(
         authority=target.authority,
-        authentication=_digest(authentication),
-        declaration=_digest({**authentication, "evidence_lifetime_ms": method.evidence_lifetime_ms}),
+        authentication=digest(authentication),
+        declaration=digest({**authentication, "evidence_lifetime_ms": method.evidence_lifetime_ms}),
         configuration_revision=target.configuration_revision,
-        credential_revision=_digest({"authority": target.authority, **where}),
+        credential_revision=digest({"authority": target.authority, **where}),
         executable=target.executable,
     )
-
-
-def _digest(value: Any) -> str:
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def standing_of(connection: Connection, target: Target, now_ms: int) -> Standing:

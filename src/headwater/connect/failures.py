@@ -2,6 +2,7 @@
 
 from typing import Literal
 
+from headwater import limits
 from headwater.integration_codes import INTEGRATION_CODES
 
 FailureCode = Literal[
@@ -29,7 +30,8 @@ class AuthFailure(Exception):
     """A sign-in, a probe or a refresh that failed. It carries nothing that a provider or a person said.
 
     `exchange_unknown` says that the provider may have acted and its answer is lost: it is never repeated.
-    `fields` are the safe sentences of `invalid_fields`, by field. `retry_after` is in whole seconds.
+    `fields` are the safe sentences of `invalid_fields`, by field. `retry_after` is in whole
+    seconds, and at most a day of them whatever was asked for (INT-286).
     """
 
     def __init__(
@@ -37,7 +39,7 @@ class AuthFailure(Exception):
     ) -> None:
         super().__init__(code)
         self.code = code
-        self.retry_after = retry_after
+        self.retry_after = None if retry_after is None else min(retry_after, limits.RETRY_AFTER_SECONDS)
         self.fields = fields or {}
 
     @property

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from headwater.connect.ports import Authenticator, Custody
     from headwater.connect.reading import Material
     from headwater.connect.refreshing import Refreshing
-    from headwater.connect.using import Used
+    from headwater.connect.using import Used, Using
     from headwater.connect.validating import Validating
     from headwater.secret import Secret
     from headwater.store.sqlite.connections import ConnectionRegistry
@@ -101,7 +101,9 @@ class Connecting:
         configuration, target = self._targets.configured(selection)
         with opened(self._settings.database_path) as registry, advised(registry, target):
             acquiring, entering = self._acquiring(registry, configuration, target, means)
-            return _told(target, await acquiring.reconnect(reference, expected_revision, entering))
+            done = await acquiring.reconnect(reference, expected_revision, entering)
+        self._used(target)
+        return _told(target, done)
 
     async def revalidate(self, selection: Selection, reference: str | None, expected_revision: str) -> Shown:
         """Ask the provider about a stored credential at once, and follow a changed configuration."""
@@ -109,6 +111,7 @@ class Connecting:
         with opened(self._settings.database_path) as registry, advised(registry, target):
             validating = self._validating(registry, configuration, target)
             connection = await validating.revalidate(reference, expected_revision)
+        self._used(target)
         return {**looking.selectors(target), "connection": connection.reference}
 
     def revoke(self, selection: Selection, reference: str | None, expected_revision: str) -> Shown:
@@ -125,7 +128,7 @@ class Connecting:
 
     def connected(self, target: Target, done: Acquired) -> Shown:
         """Return what is told of a connection that was made: what its instance has collected is active again."""
-        OwnerRecords(self._settings.database_path, target.owner).connected(target.instance_id)
+        self._used(target).connected(target.instance_id)
         return _told(target, done)
 
     # For the owner, and for the common service.
@@ -190,8 +193,6 @@ class Connecting:
 
         Raise the refusal of a connection that cannot be used as it is: nothing takes its place.
         """
-        from headwater.connect.using import Using
-
         found = self._targets.known(name)
         if found is None or not self._settings.database_path.exists():
             return None
@@ -201,8 +202,13 @@ class Connecting:
             if not held:
                 return None
             connection = selected(registry, target, None)
-            using = Using(self._validating(registry, configuration, target))
-            return await using.use(connection, limits.VALIDATION_SECONDS)
+            return await self.using(registry, configuration, target).use(connection, limits.VALIDATION_SECONDS)
+
+    def using(self, registry: ConnectionRegistry, configuration: Configuration, target: Target) -> Using:
+        """Return what hands out the credentials of an instance for reads."""
+        from headwater.connect.using import Using
+
+        return Using(self._validating(registry, configuration, target))
 
     async def access_token(self, selection: Selection, reference: str | None) -> Issued:
         """Return the access token of a connection that was made by consent, renewed where it is due (CLI-871)."""
@@ -228,6 +234,13 @@ class Connecting:
             refused(registry, used.connection)
 
     # Joining.
+
+    def _used(self, target: Target) -> OwnerRecords:
+        """Note that an instance which was stopped is used again, by name (CLI-814)."""
+        records = OwnerRecords(self._settings.database_path, target.owner)
+        if records.is_suppressed(target.instance_id):
+            records.suppress(target.instance_id, suppressed=False)
+        return records
 
     def _placed(
         self, registry: ConnectionRegistry, selection: Selection, profile: str | None, endpoint: str | None

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from headwater.connect.model import Target
     from headwater.connect.ports import Authenticator, Custody, Entry
     from headwater.connect.reading import Mounted
+    from headwater.connect.using import Used
     from headwater.manifest.auth import Method
+    from headwater.outbound.asking import Asking
+    from headwater.outbound.client import Reach
     from headwater.secret import Secret
 
     Place = tuple[Custody, Mounted | None]
@@ -66,20 +69,42 @@ def integrations_of(settings: Settings) -> Integrations:
     return Integrations(list(folders.values()), Operator(instances.enabled(), instances.providers()))
 
 
+def reach_of(target: Target) -> Reach:
+    """Return where the requests of an instance may go.
+
+    The owner of the configuration wrote the endpoint there: so it may be an address of this machine or its networks.
+    """
+    from headwater.outbound.client import Reach
+
+    return Reach(private=target.is_placed)
+
+
+def asking_of(target: Target, used: Used) -> Asking:
+    """Return what sends an instance's requests with a credential that was handed out."""
+    from headwater.connect.failures import AuthFailure
+    from headwater.connect.refusals import refusal_of
+    from headwater.outbound.asking import Asking
+
+    method = target.method(used.connection.profile)
+    assert method is not None, "a method that is not declared is admitted nowhere"
+    try:
+        return Asking(reach_of(target), target.endpoint, method, used.credential)
+    except AuthFailure as failure:
+        raise refusal_of(failure, "read") from None
+
+
 def authenticator_of(settings: Settings, target: Target) -> Authenticator:
     """Return who signs in to an instance's provider, and asks it whose a credential is.
 
-    The owner of the configuration wrote the endpoint there: so it may be an address of this machine or its networks.
     An integration's own code does it in its owner's keeping; an owner is started for that when it is first asked.
     """
     from headwater.adapters.by_scheme import ByScheme
     from headwater.catalog.instances import Instances
     from headwater.outbound.authenticating import Declared
-    from headwater.outbound.client import Client, Reach
+    from headwater.outbound.client import Client
 
     client_id = Instances(settings.collect_path).providers().get(target.provider, {}).get("client_id")
-    reach = Reach(private=target.is_placed)
-    declared = Declared(Client(reach), target.endpoint, target.instance_id, client_id)
+    declared = Declared(Client(reach_of(target)), target.endpoint, target.instance_id, client_id)
     return ByScheme(declared, hooks_of(settings, target))
 
 

@@ -54,12 +54,16 @@ class Targets:
         entry = configuration.find(*name.split("/"))
         return None if entry is None or entry.pins is not None else (configuration, self.target(entry))
 
-    def target(self, entry: Entry) -> Target:
-        """Return a configured instance as a target; one of a disabled connector can still be looked at."""
+    def folder(self, entry: Entry) -> ConnectorFolder:
+        """Return the connector that serves a configured instance."""
         from headwater.catalog.instances import Instances
 
+        return folder_of(self._settings, entry, Instances(self._settings.collect_path).all().get(entry.name))
+
+    def target(self, entry: Entry) -> Target:
+        """Return a configured instance as a target; one of a disabled connector can still be looked at."""
         entry = entry if not entry.enabled and entry.pins is None else admitted(entry)
-        folder = folder_of(self._settings, entry, Instances(self._settings.collect_path).all().get(entry.name))
+        folder = self.folder(entry)
         declared = declared_by(folder)
         now = derived(entry, declared)
         endpoint, integration = now.endpoint or "", folder.integration

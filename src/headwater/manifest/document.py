@@ -1,6 +1,8 @@
-"""From bytes to one JSON object: strict UTF-8, bounded in size and depth, no member twice."""
+"""From bytes to one JSON object: strict UTF-8, bounded in size and depth, no member twice. And what identifies one."""
 
+import json
 from collections.abc import Iterator
+from hashlib import sha256
 from itertools import islice
 from typing import Any
 
@@ -20,11 +22,17 @@ def parse(document: bytes) -> tuple[dict[str, Any], list[Fault]]:
         return {}, [Fault("", "json", "is not valid JSON")]
     if not isinstance(root, dict):
         return {}, [Fault("", "type", "must be an object")]
-    if _is_too_deep(root):
+    if is_too_deep(root):
         return {}, [Fault("", "depth", f"is nested deeper than {limits.NESTING_LEVELS} levels")]
     if repeated := list(islice(_repeated(document), limits.FAULTS_PER_DOCUMENT)):
         return {}, [Fault(pointer, "repeated_member", "stands twice in its object") for pointer in repeated]
     return root, []
+
+
+def digest(value: Any) -> str:
+    """Return the SHA-256, in lower hex, of canonical JSON: keys sorted, no white space, UTF-8."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return sha256(text.encode()).hexdigest()
 
 
 def children(node: Any) -> Iterator[tuple[str, Any]]:
@@ -37,7 +45,8 @@ def children(node: Any) -> Iterator[tuple[str, Any]]:
             yield str(index), value
 
 
-def _is_too_deep(root: Any) -> bool:
+def is_too_deep(root: Any) -> bool:
+    """Whether a document is nested deeper than a document may be."""
     level = [root]
     for _ in range(limits.NESTING_LEVELS):
         level = [value for node in level for _, value in children(node)]
@@ -57,8 +66,6 @@ def _repeated(document: bytes) -> Iterator[str]:
 
 
 def _places_of_repeated(document: bytes) -> Iterator[str]:
-    import json
-
     repeated: dict[int, set[str]] = {}
     held = []
 

@@ -1,4 +1,4 @@
-"""How long a provider asks to wait: foreign text, read into whole and bounded seconds (RFC 9110 10.2.3, INT-286)."""
+"""How long a provider asks to wait: foreign text, read into whole seconds (RFC 9110 10.2.3)."""
 
 import re
 from collections.abc import Sequence
@@ -7,26 +7,24 @@ from email.utils import parsedate_to_datetime
 from math import ceil
 from typing import Final
 
-from headwater import limits
-
 _SECONDS: Final = re.compile(r"[0-9]{1,10}")
 _NAMEABLE: Final = 4_294_967_295
 
 
 def retry_after(values: Sequence[str], arrived: datetime) -> int | None:
-    """Return the seconds that the `Retry-After` lines of an answer name, at most a day of them.
+    """Return the seconds that the `Retry-After` lines of an answer name.
 
-    None where no line can be read, or two differ. A date counts from when the answer arrived, rounded up; one in the
-    past is 0.
+    None where no line can be read, two differ, or they are more than 32 bits can name. A date counts from when the
+    answer arrived, rounded up; one in the past is 0.
     """
     found = {_read(value.strip(), arrived) for value in values}
     (seconds,) = found if len(found) == 1 else (None,)
-    return None if seconds is None else min(seconds, limits.RETRY_AFTER_SECONDS)
+    return seconds if seconds is not None and seconds <= _NAMEABLE else None
 
 
 def _read(value: str, arrived: datetime) -> int | None:
     if _SECONDS.fullmatch(value):
-        return int(value) if int(value) <= _NAMEABLE else None
+        return int(value)
     moment = http_date(value)
     return None if moment is None else max(0, ceil((moment - arrived).total_seconds()))
 

@@ -1,0 +1,48 @@
+"""What an operation is given: one JSON document, from an argument, a file or stdin, read once and bounded."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+from headwater import limits
+from headwater.cli.output import NoDocument
+from headwater.errors import HeadwaterError, refuse
+
+
+def document(text: str | None, path: str | None, *, stdin: bool) -> Any:
+    """Return the value of the one source that is named; of stdin where none is, unless that is a terminal.
+
+    Raise `invalid_input` of the field `input` for a source that cannot be read or is too large, `NoDocument` for what
+    is not exactly one JSON value.
+    """
+    from headwater.operate.documents import Undecodable, decoded
+
+    if (text is not None) + (path is not None) + stdin > 1:
+        raise refuse("invalid_input", "The input is named twice; one source is meant.", field="input")
+    content = _bytes(text, path)
+    if len(content) > limits.INPUT_BYTES:
+        raise refuse("invalid_input", "The input is larger than 1 MiB.", safe="Nothing was sent.", field="input")
+    try:
+        return decoded(content)
+    except Undecodable:
+        raise NoDocument("The input is not one JSON value.") from None
+
+
+def _bytes(text: str | None, path: str | None) -> bytes:
+    if text is not None:
+        return os.fsencode(text)
+    try:
+        if path is not None:
+            with open(path, "rb") as file:
+                return file.read(limits.INPUT_BYTES + 1)
+        if sys.stdin is None or sys.stdin.isatty():
+            raise _unread("Give the input with --input-json, --input-file, or through a pipe.")
+        return sys.stdin.buffer.read(limits.INPUT_BYTES + 1)
+    except OSError:
+        raise _unread("The input cannot be read.") from None
+
+
+def _unread(message: str) -> HeadwaterError:
+    return refuse("invalid_input", message, safe="Nothing was sent.", field="input")

@@ -1,0 +1,185 @@
+"""Operating for real: the verb joined to configuration, connector, connection, provider and journal."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager, closing
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from headwater import clock
+from headwater.configuration.selecting import invoked, select
+from headwater.connect.looking import selectors
+from headwater.errors import refuse
+from headwater.joining.configured import configuration_of
+from headwater.joining.targets import Targets
+from headwater.manifest.definition import NOTHING
+from headwater.operate.admission import admit_read, admit_scopes, exposed
+from headwater.operate.describing import told_of, told_page
+from headwater.operate.description import Described, Description, allowed_by
+from headwater.store.sqlite.owner_records import OwnerRecords
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
+    from headwater.configuration.model import Entry
+    from headwater.configuration.selecting import Selection
+    from headwater.connect.model import Connection, Target
+    from headwater.connect.using import Using
+    from headwater.joining.connecting import Connecting
+    from headwater.operate.reading import Reading
+    from headwater.settings import Settings
+    from headwater.store.sqlite.invocations import Invocations
+
+Shown = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Aimed:
+    """An operation of an instance, exposed and permitted. `name` is what was typed of the instance."""
+
+    name: str
+    target: Target
+    description: Description
+    described: Described
+
+    @property
+    def selectors(self) -> Shown:
+        """How an answer names what was asked: never by its alias (CLI-578)."""
+        operation = self.described.operation.id
+        return {"connector": self.target.connector, "instance": self.target.instance, "operation": operation}
+
+    def describe(self) -> Shown:
+        """Return how the operation is described, without asking anybody."""
+        one = self.described
+        told = {"description": one.operation.description, "effect": one.operation.effect}
+        shown = {"schema": one.schema, "revision": one.revision, "input_schema": one.input_schema}
+        return {**self.selectors, **told, **shown}
+
+
+class Operating:
+    """What can be asked of the providers of one Headwater."""
+
+    def __init__(self, settings: Settings, connecting: Connecting) -> None:
+        self._settings = settings
+        self._connecting = connecting
+        self._targets = Targets(settings)
+
+    # Looking.
+
+    def list_(self, selection: Selection, family: str | None, limit: int, cursor: str | None) -> Shown:
+        """Return a page of the operations that an instance permits, those of a family where one is named."""
+        target, description = self._selected(selection)
+        return told_page(selectors(target), description, family, limit, cursor)
+
+    def describe(self, selection: Selection, operation: str) -> Shown:
+        """Return an operation with its schemas."""
+        target, description = self._selected(selection)
+        return told_of(selectors(target), exposed(description, operation))
+
+    # Asking.
+
+    def aimed(self, name: str, operation: str, *, schema: str | None = None, revision: str | None = None) -> Aimed:
+        """Return the operation that is meant, or raise why it cannot be asked. Nothing but files is looked at.
+
+        `schema` and `revision` are pins: where the description differs from one, it is `stale_description` (CLI-567).
+        """
+        configuration = configuration_of(self._settings)
+        entry = invoked(configuration, name)
+        target, description = self._described(entry)
+        described = exposed(description, operation)
+        pins = ((schema, described.schema), (revision, described.revision))
+        if any(pin is not None and pin != now for pin, now in pins):
+            raise refuse("stale_description", safe="Nothing was asked or sent.")
+        return Aimed(name, target, description, described)
+
+    @asynccontextmanager
+    async def reading(self, aimed: Aimed, reference: str | None) -> AsyncIterator[Reads]:
+        """Open what reads with an operation: any number of requests, each admitted for itself."""
+        from headwater.store.sqlite.connections import opened
+        from headwater.store.sqlite.invocations import Asking, Invocations
+
+        target = aimed.target
+        asking = Asking(target.owner, target.instance_id, target.connector, target.instance)
+        path = self._settings.database_path
+        with opened(path) as registry, closing(Invocations(path, asking)) as journal:
+            using = self._connecting.using(registry, configuration_of(self._settings), target)
+            yield Reads(self, aimed, reference, using, journal)
+
+    def again(self, aimed: Aimed, connection: Connection) -> None:
+        """Raise where what an operation was admitted by is not so any more (CLI-589)."""
+        from headwater.store.sqlite.connections import looked_at
+
+        now = self.aimed(f"{aimed.target.connector}/{aimed.target.instance}", aimed.described.operation.id)
+        admit_read(now.described)
+        if now.described.revision != aimed.described.revision:
+            raise refuse("stale_description", safe="Nothing was sent.")
+        if now.target.configuration_revision != aimed.target.configuration_revision:
+            message = "The configuration of the instance changed meanwhile."
+            raise refuse("lifecycle_conflict", message, safe="Nothing was sent.")
+        with looked_at(self._settings.database_path) as registry:
+            held = registry.find(connection.owner, connection.reference)
+        if held is None or held.lifecycle == "revoked":
+            raise refuse("revoked", "The connection was revoked meanwhile.", safe="Nothing was sent.")
+        if held.generation != connection.generation or held.lifecycle != "live":
+            raise refuse("lifecycle_conflict", "The connection changed meanwhile.", safe="Nothing was sent.")
+
+    def _selected(self, selection: Selection) -> tuple[Target, Description]:
+        return self._described(select(configuration_of(self._settings), selection))
+
+    def _described(self, entry: Entry) -> tuple[Target, Description]:
+        """Return an instance with its description, which follows from files alone (CLI-269)."""
+        target = self._targets.target(entry)
+        if OwnerRecords(self._settings.database_path, target.owner).is_suppressed(target.instance_id):
+            message = "The instance was stopped, and is not described until it is used again."
+            command = f"headwater connections describe {target.name}"
+            raise refuse("description_unavailable", message, next_action="revalidate_connection", command=command)
+        definition = self._targets.folder(entry).definition or NOTHING
+        permitted = None if entry.permissions is None else entry.permissions.operations
+        allowed = allowed_by(definition, permitted)
+        return target, Description(target.connector, target.instance_id, definition, allowed)
+
+
+class Reads:
+    """Reads with one operation of one instance, one after the other."""
+
+    def __init__(
+        self, operating: Operating, aimed: Aimed, reference: str | None, using: Using, journal: Invocations
+    ) -> None:
+        self._operating, self._aimed, self._reference = operating, aimed, reference
+        self._using, self._journal = using, journal
+
+    async def read(self, given: Any, seconds: float) -> Shown:
+        """Ask once, within so many seconds, and return the whole answer. What was given is checked before anything."""
+        from headwater.operate.reading import request_of, timed_out
+
+        until = clock.monotonic() + seconds
+        request_of(self._aimed.description, self._aimed.described, given)
+        try:
+            async with asyncio.timeout(seconds):
+                reading = await self._admitted(until)
+        except TimeoutError:
+            raise timed_out() from None
+        return await self._answered(reading, given)
+
+    async def _admitted(self, until: float) -> Reading:
+        """Choose the connection, bring its evidence and credential up to date, and return what reads with it."""
+        from headwater.connect.advice import advised
+        from headwater.connect.choosing import usable
+        from headwater.joining.reaching import asking_of
+        from headwater.operate.reading import Reading
+
+        target, described = self._aimed.target, self._aimed.described
+        registry = self._using.validating.registry
+        with advised(registry, target):
+            connection = usable(registry, target, self._reference, clock.millis())
+            used = await self._using.use(connection, until - clock.monotonic())
+            admit_scopes(described, used.connection.profile, used.connection.evidence.scopes)
+            provider = asking_of(target, used)
+        check = partial(self._operating.again, self._aimed, used.connection)
+        return Reading(self._aimed.description, provider, self._journal, used.connection.reference, until, check)
+
+    async def _answered(self, reading: Reading, given: Mapping[str, Any]) -> Shown:
+        answer = await reading.read(self._aimed.described, given)
+        return {**self._aimed.selectors, "revision": self._aimed.described.revision, **answer}

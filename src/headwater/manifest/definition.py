@@ -1,0 +1,211 @@
+"""A definition (`connectors-definition/1`): what a provider can be asked over HTTP, in a table an operation.
+
+It is written in TOML or JSON, with one closed schema that is this project's own: the contract names the format and not
+its members (CLI-1095). Every reason to refuse one is told at once, each with its place.
+"""
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal
+
+from msgspec import Struct
+
+from headwater import limits
+from headwater.manifest.document import is_too_deep, parse
+from headwater.manifest.faults import Fault, Reader, refusal
+from headwater.manifest.parameters import Parameter, read_parameters
+from headwater.manifest.schemas import check_schema
+
+FORMAT: Final = "connectors-definition/1"
+Effect = Literal["read", "write"]
+Response = Literal["json", "text"]
+
+_READS: Final = ("GET",)
+_WRITES: Final = ("POST", "PUT", "PATCH", "DELETE")
+_OPERATION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+_CONTRACT: Final = re.compile(r"[A-Za-z0-9._/-]{1,128}")
+_PATH: Final = re.compile(r"(?:/(?:[A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2}|\{[A-Za-z0-9_]+\})*)+")
+_PLACEHOLDER: Final = re.compile(r"\{([A-Za-z0-9_]+)\}")
+_HEADER: Final = re.compile(r"[A-Za-z0-9-]+")
+_HEADER_VALUE: Final = re.compile(r"[!-~](?:[ -~]*[!-~])?")
+# What the host says itself: where a request goes, how long it is, and who sends it.
+_RESERVED: Final = re.compile(
+    r"authorization|cookie|host|connection|content-.*|transfer-encoding|te|upgrade|accept-encoding|proxy-.*|x-forwarded-.*",
+    re.IGNORECASE,
+)
+_ROOT: Final = frozenset({"format", "title", "headers", "operations"})
+_MEMBERS: Final = frozenset(
+    {"description", "effect", "reviewed_read", "method", "path", "params", "query", "body", "output", "response"}
+    | {"contract", "profiles", "scopes"}
+)
+
+
+class Operation(Struct, frozen=True):
+    """One thing that a provider can be asked.
+
+    `query` is sent always and hidden from the input. `body` and `output` are JSON schemas of what is sent and of what
+    a good answer holds; None sends none, and takes any. `profiles` are the ways to sign in that serve it, empty for
+    all, and `scopes` what the credential has to be granted. `contract` is the family that it belongs to, if it does.
+    """
+
+    id: str
+    description: str
+    effect: Effect
+    method: str
+    path: str
+    params: Sequence[Parameter] = ()
+    query: Mapping[str, str] = {}
+    body: Mapping[str, Any] | None = None
+    output: Mapping[str, Any] | None = None
+    response: Response = "json"
+    contract: str = ""
+    profiles: Sequence[str] = ()
+    scopes: Sequence[str] = ()
+
+
+class Definition(Struct, frozen=True):
+    """What a provider can be asked. `root` is the document that it was read from, for its digest."""
+
+    operations: Mapping[str, Operation]
+    headers: Mapping[str, str]
+    root: Mapping[str, Any]
+    title: str = ""
+
+
+NOTHING: Final = Definition({}, {}, {})
+"""What a connector defines that defines no operation."""
+
+
+def read_definition(text: bytes, *, toml: bool) -> Definition:
+    """Read a definition, or raise `invalid_manifest` with every fault and its place."""
+    definition, faults = examine_definition(text, toml=toml)
+    if definition is None:
+        raise refusal("invalid_manifest", "The definition is refused; nothing was sent.", faults)
+    return definition
+
+
+def examine_definition(text: bytes, *, toml: bool) -> tuple[Definition | None, list[Fault]]:
+    """Read a definition and return it, or None and the faults."""
+    root, faults = _toml(text) if toml else parse(text)
+    if faults:
+        return None, faults
+    reader = Reader()
+    definition = _definition(reader, root)
+    return (None, reader.faults) if reader.faults else (definition, [])
+
+
+def _toml(text: bytes) -> tuple[dict[str, Any], list[Fault]]:
+    if len(text) > limits.MANIFEST_BYTES:
+        return {}, [Fault("", "size", f"is larger than {limits.MANIFEST_BYTES} bytes")]
+    try:
+        root = tomllib.loads(text.decode())
+        json.dumps(root, allow_nan=False)  # what is shown of it is JSON, which has no dates and no infinity
+    except (ValueError, TypeError, RecursionError):
+        return {}, [Fault("", "toml", "is not valid TOML")]
+    if is_too_deep(root):
+        return {}, [Fault("", "depth", f"is nested deeper than {limits.NESTING_LEVELS} levels")]
+    return root, []
+
+
+def _definition(reader: Reader, root: dict[str, Any]) -> Definition:
+    reader.no_others(root, _ROOT)
+    reader.choice(root, "format", (FORMAT,), required=True)
+    found = reader.table(root, "operations", required=True)
+    operations = {}
+    with reader.at("operations"):
+        if len(found) > limits.OPERATIONS:
+            reader.fault("count", f"must be at most {limits.OPERATIONS} operations")
+        for name in list(found)[: limits.OPERATIONS]:
+            if not _OPERATION.fullmatch(name):
+                with reader.at(name):
+                    reader.fault("shape", "must be a name such as issues.list")
+                continue
+            row = reader.table(found, name)
+            with reader.at(name):
+                operations[name] = _operation(reader, name, row)
+    title = reader.plain(root, "title", limits.LABEL_CHARACTERS) if "title" in root else ""
+    return Definition(operations, _headers(reader, root), root, title)
+
+
+def _headers(reader: Reader, root: dict[str, Any]) -> Mapping[str, str]:
+    headers = reader.table(root, "headers")
+    with reader.at("headers"):
+        for name, value in headers.items():
+            fits = isinstance(value, str) and len(value) <= limits.URL_CHARACTERS and _HEADER_VALUE.fullmatch(value)
+            if not fits or not _HEADER.fullmatch(name) or _RESERVED.fullmatch(name):
+                with reader.at(name):
+                    reader.fault("header", "must be a header that the host does not write itself, in printable ASCII")
+    return headers
+
+
+def _operation(reader: Reader, name: str, row: dict[str, Any]) -> Operation:
+    reader.no_others(row, _MEMBERS)
+    effect = _effect(reader, row)
+    path = reader.shaped(row, "path", _PATH, "must be a path such as /repos/{owner}/{repo}")
+    params = read_parameters(reader, row, _PLACEHOLDER.findall(path))
+    query = _query(reader, row, params)
+    return Operation(
+        id=name,
+        description=reader.plain(row, "description", limits.DESCRIPTION_CHARACTERS),
+        effect=effect,
+        method=row.get("method", "GET"),
+        path=path,
+        params=params,
+        query=query,
+        body=_schema(reader, row, "body"),
+        output=_schema(reader, row, "output"),
+        response=_response(reader, row),
+        contract=reader.shaped(row, "contract", _CONTRACT, "must be a family such as datasource.feed/v1")
+        if "contract" in row
+        else "",
+        profiles=reader.names(row, "profiles") or (),
+        scopes=reader.names(row, "scopes") or (),
+    )
+
+
+def _effect(reader: Reader, row: dict[str, Any]) -> Effect:
+    """Read what an operation does. Only GET reads by itself; of a POST that has to be said (`reviewed_read`)."""
+    effect = reader.choice(row, "effect", ("read", "write")) or "read"
+    method = reader.choice(row, "method", (*_READS, *_WRITES)) or "GET"
+    reviewed = reader.flag(row, "reviewed_read")
+    if effect == "write" and method in _READS:
+        with reader.at("method"):
+            reader.fault("effect", "must be POST, PUT, PATCH or DELETE for a write")
+    if effect == "read" and method not in _READS and not (reviewed and method == "POST"):
+        with reader.at("method"):
+            reader.fault("effect", "must be GET for a read, or POST with reviewed_read = true")
+    if reviewed is not None and (effect, method) != ("read", "POST"):
+        with reader.at("reviewed_read"):
+            reader.fault("effect", "stands with a read by POST only")
+    if "body" in row and method not in _WRITES:
+        with reader.at("body"):
+            reader.fault("effect", "cannot be sent with GET")
+    return "write" if effect == "write" else "read"
+
+
+def _query(reader: Reader, row: dict[str, Any], params: Sequence[Parameter]) -> Mapping[str, str]:
+    query = reader.table(row, "query")
+    sent = {param.wire for param in params if param.place == "query"}
+    with reader.at("query"):
+        for name, value in query.items():
+            with reader.at(name):
+                if not isinstance(value, str):
+                    reader.fault("type", "must be a string")
+                if name in sent:
+                    reader.fault("repeated", "is a parameter too")
+    return query
+
+
+def _response(reader: Reader, row: dict[str, Any]) -> Response:
+    return "text" if reader.choice(row, "response", ("json", "text")) == "text" else "json"
+
+
+def _schema(reader: Reader, row: dict[str, Any], member: str) -> Mapping[str, Any] | None:
+    if member not in row:
+        return None
+    schema = reader.table(row, member)
+    with reader.at(member):
+        check_schema(reader, schema)
+    return schema

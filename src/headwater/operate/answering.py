@@ -1,0 +1,95 @@
+"""What a provider's answer to a read means: a result as the operation declares it, or one of the closed failures."""
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from headwater.codes import NextAction, Stage
+from headwater.errors import HeadwaterError, refuse
+from headwater.manifest.schemas import compile_schema
+from headwater.operate.description import Described
+from headwater.operate.documents import Undecodable, decoded
+from headwater.operate.ports import NoReply, Reply
+
+
+class _Meaning(NamedTuple):
+    """A code of the contract, the provider's own one beside it, and what to do next."""
+
+    code: str
+    service_code: str | None
+    next_action: NextAction
+    message: str
+
+
+_SERVICE: Final = "service_failure"
+_REFUSED: Final = _Meaning(_SERVICE, "invalid_input", "none", "The service does not accept what it was asked.")
+_ABSENT: Final = _Meaning(_SERVICE, "not_found", "none", "The service has no such thing.")
+_STRANGE: Final = _Meaning(
+    _SERVICE, "upstream_protocol", "retry_explicitly", "The service's answer is not what the operation declares."
+)
+_DOWN: Final = _Meaning(_SERVICE, "unavailable", "retry_explicitly", "The service cannot answer now.")
+
+# CLI-919 to CLI-921, CLI-929, CLI-935. A redirect is not followed, and means nothing here.
+_MEANINGS: Final[Mapping[int, _Meaning]] = {
+    **dict.fromkeys((400, 409, 412, 422), _REFUSED),
+    **dict.fromkeys((404, 410), _ABSENT),
+    401: _Meaning(_SERVICE, "unauthorized", "repair_connection", "The service does not accept the credential."),
+    403: _Meaning("forbidden", None, "request_permission", "The service does not permit this to the account."),
+    429: _Meaning(_SERVICE, "rate_limited", "retry_explicitly", "The service asks to come back later."),
+}
+
+_LOST: Final[Mapping[str, _Meaning]] = {
+    "unavailable": _Meaning("unavailable", None, "retry_explicitly", "The service cannot be reached."),
+    "timeout": _Meaning("timeout", None, "retry_explicitly", "The service did not answer in time."),
+    "protocol": _STRANGE,
+    "too_large": _Meaning("capacity", None, "retry_explicitly", "The answer is too large: ask for less."),
+}
+SAFE: Final = "It was a read: nothing was changed there."
+
+
+def body_of(described: Described, reply: Reply) -> Any:
+    """Return the body of a good answer, or raise what another one means. A body that is not as declared is refused."""
+    if not 200 <= reply.status < 300:
+        raise refused(reply)
+    if described.operation.response == "text":
+        return _text(reply)
+    if not reply.body:
+        return None
+    try:
+        return decoded(reply.body)
+    except Undecodable:
+        raise _told(_STRANGE) from None
+
+
+def admitted(described: Described, result: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a result that is of its operation's schema, or raise that it is not (CLI-583)."""
+    if not compile_schema(described.output_schema).is_valid(result):
+        raise _told(_STRANGE)
+    return result
+
+
+def refused(reply: Reply) -> HeadwaterError:
+    """Return what an answer other than a good one means."""
+    meaning = _MEANINGS.get(reply.status, _DOWN if 500 <= reply.status < 600 else _STRANGE)
+    told: dict[str, Any] = {"service_reason": reply.reason}
+    if meaning.service_code == "rate_limited":
+        told["retry_after_seconds"] = reply.retry_after
+    return _told(meaning, **{name: value for name, value in told.items() if value is not None})
+
+
+def lost(error: NoReply) -> HeadwaterError:
+    """Return what it means that no answer came: where nothing was sent, the provider was never asked (CLI-926)."""
+    ours = error.lost == "too_large" or not error.sent
+    return _told(_LOST[error.lost], "admission" if ours else "dispatch")
+
+
+def _text(reply: Reply) -> str:
+    try:
+        return reply.body.decode()
+    except UnicodeDecodeError:
+        raise _told(_STRANGE) from None
+
+
+def _told(meaning: _Meaning, stage: Stage = "dispatch", **told: Any) -> HeadwaterError:
+    if meaning.service_code is not None:
+        told["service_code"] = meaning.service_code
+    return refuse(meaning.code, meaning.message, stage=stage, next_action=meaning.next_action, safe=SAFE, **told)

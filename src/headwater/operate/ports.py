@@ -1,0 +1,52 @@
+"""What operating needs of others: a provider to send to, and a journal of what was sent."""
+
+from typing import Literal, Protocol
+
+from msgspec import Struct
+
+from headwater.manifest.definition import Effect
+from headwater.operate.planning import Request
+
+Lost = Literal["unavailable", "timeout", "protocol", "too_large"]
+
+
+class Reply(Struct, frozen=True):
+    """What a provider answered. `reason` is the one text of it that may be told, already held to every rule."""
+
+    status: int
+    body: bytes
+    media_type: str
+    retry_after: int | None = None
+    reason: str | None = None
+
+    def __repr__(self) -> str:
+        return f"Reply(status={self.status})"
+
+
+class NoReply(Exception):
+    """No whole answer came. With `sent`, the provider may have seen the request."""
+
+    def __init__(self, lost: Lost, *, sent: bool) -> None:
+        super().__init__(lost)
+        self.lost: Lost = lost
+        self.sent = sent
+
+
+class Provider(Protocol):
+    """Sends requests with the credential of one connection."""
+
+    async def send(self, request: Request, seconds: float) -> Reply:
+        """Send a request once and return what is answered within so many seconds. Raise `NoReply`."""
+        ...
+
+
+class Journal(Protocol):
+    """Keeps which requests were sent. A row is durable before its request leaves."""
+
+    def dispatched(self, connection: str, operation: str, revision: str, effect: Effect) -> str:
+        """Note that a request is about to leave; return its id."""
+        ...
+
+    def answered(self, request_id: str, outcome: str) -> None:
+        """Note what came of it: `succeeded`, or the code of its failure."""
+        ...

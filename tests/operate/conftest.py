@@ -1,0 +1,22 @@
+"""A shop to ask."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from journeys.conftest import headwater  # noqa: F401 - the fixture
+from operate.desk import Desk, desk_in
+
+
+@pytest.fixture
+def unconnected(tmp_path: Path) -> Iterator[Desk]:
+    """A desk whose instance is not connected."""
+    with desk_in(tmp_path) as one:
+        yield one
+
+
+@pytest.fixture
+def desk(unconnected: Desk) -> Desk:
+    """A desk whose instance is connected."""
+    unconnected.connect()
+    return unconnected

@@ -248,3 +248,13 @@ LIST_PAGE_ITEMS: Final = 10_000
 LIST_CURSOR_CHARACTERS: Final = 4_096
 LIST_KNOWN_CHARACTERS: Final = 4 * MIB  # the keys that a list's cursor keeps, to tell what is gone
 LIST_ASIDE_CHARACTERS: Final = 4_096  # of an item that is no object, kept with its receipt
+
+# What a result is reduced to: paths of one list, steps of one path.
+SHAPING_PATHS: Final = 256
+SHAPING_STEPS: Final = 64
+
+# A walk: the pages of one, what a position may hold, and the ends that it may have.
+WALK_PAGES: Final = 10_000
+WALK_PAGES_DEFAULT: Final = 20
+WALK_POSITION_BYTES: Final = 16 * KIB
+WALK_ENDS: Final = 16

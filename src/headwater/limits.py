@@ -259,3 +259,12 @@ REQUEST_SECONDS: Final = 30.0
 REQUEST_MAX_SECONDS: Final = 120.0
 RESEND_MARGIN_SECONDS: Final = 0.5
 INVOCATIONS_KEPT: Final = 10_000  # reads of one instance, in the journal
+# What a result is reduced to: paths of one list, steps of one path.
+SHAPING_PATHS: Final = 256
+SHAPING_STEPS: Final = 64
+
+# A walk: the pages of one, what a position may hold, and the ends that it may have.
+WALK_PAGES: Final = 10_000
+WALK_PAGES_DEFAULT: Final = 20
+WALK_POSITION_BYTES: Final = 16 * KIB
+WALK_ENDS: Final = 16

@@ -17,10 +17,10 @@ from headwater.connect.envelope import Account, Credential, Envelope
 from headwater.connect.failures import AuthFailure
 from headwater.connect.ports import Probed
 from headwater.manifest.auth import Field, Identity, Method, OAuth
+from headwater.manifest.pointers import at
 from headwater.outbound import id_token
 from headwater.outbound.authenticating import Declared
 from headwater.outbound.client import Client, Reach
-from headwater.outbound.probing import at
 from headwater.outbound.tokens import envelope
 from headwater.secret import Secret
 

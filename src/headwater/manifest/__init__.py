@@ -5,6 +5,7 @@ Stream            one declared stream: its schema, its key, its times, its check
 Binding           something the connector needs of the host, such as `network`
 CheckpointGraph   which checkpoint covers which stream
 Fault             one reason to refuse a manifest, with a JSON pointer to the place
+Walk              how an operation answers page by page
 Package           a connector folder's `connector.toml`: the command that runs it, and its options
 
 `read` turns a JSON document into a `Declaration`, or into every reason to refuse it at once.

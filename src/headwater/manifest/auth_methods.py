@@ -17,12 +17,12 @@ from headwater.manifest.auth import (
 )
 from headwater.manifest.faults import Reader
 from headwater.manifest.patterns import pattern_fault
+from headwater.manifest.pointers import is_pointer
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 _SNAKE: Final = "must be snake_case, such as access_token"
 _HEADER: Final = re.compile(r"[A-Za-z0-9-]{1,64}")
 _PREFIX: Final = re.compile(r"[A-Za-z0-9_-]{0,32}")
-_POINTER: Final = re.compile(r"(?:/(?:[^~/]|~[01])*)+")
 _FLOW_OF: Final = {"token": "token", "basic": "token", "oauth2_grant": "oauth", "oauth2_client_credentials": "oauth"}
 _METHOD: Final = frozenset(
     ["key", "label", "flow", "fields", "scheme", "header", "prefix", "identity", "oauth", "evidenceLifetimeMs"]
@@ -142,7 +142,7 @@ def _identity(reader: Reader, row: dict[str, Any], scheme: Scheme) -> Identity |
         subject = reader.text(holder, "subject", required=source == "api") or ""
         display = reader.text(holder, "display") or ""
         for name, pointer in (("subject", subject), ("display", display)):
-            if pointer and not _POINTER.fullmatch(pointer):
+            if pointer and not is_pointer(pointer):
                 with reader.at(name):
                     reader.fault("pointer", "must be a JSON pointer, such as /user/id")
         if path and ("://" in path or any(character in path for character in "#\\ ") or ".." in path.split("/")):

@@ -11,6 +11,7 @@ from headwater.connect.envelope import Account, Credential
 from headwater.connect.failures import AuthFailure, FailureCode
 from headwater.connect.ports import Probed
 from headwater.manifest.auth import Identity, Method
+from headwater.manifest.pointers import at
 from headwater.outbound.client import Answer, Client, Unanswered
 from headwater.secret import Secret
 
@@ -99,16 +100,3 @@ def _named(value: Any) -> str:
         return ""
     text = str(value)
     return text if len(text) <= limits.ACCOUNT_CHARACTERS and text.isprintable() else ""
-
-
-def at(document: Any, pointer: str) -> Any:
-    """Return the value that a JSON pointer (RFC 6901) names; None where there is none."""
-    for step in pointer.split("/")[1:]:
-        name = step.replace("~1", "/").replace("~0", "~")
-        if isinstance(document, dict):
-            document = document.get(name)
-        elif isinstance(document, list) and name.isdecimal() and len(name) < 10:
-            document = document[int(name)] if int(name) < len(document) else None
-        else:
-            return None
-    return document

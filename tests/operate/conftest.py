@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from journeys.conftest import headwater  # noqa: F401 - the fixture
+from journeys.conftest import Headwater
 from operate.desk import Desk, desk_in
 
 
@@ -20,3 +20,9 @@ def desk(unconnected: Desk) -> Desk:
     """A desk whose instance is connected."""
     unconnected.connect()
     return unconnected
+
+
+@pytest.fixture
+def typed(desk: Desk) -> Headwater:
+    """The command line of a Headwater whose shop is connected."""
+    return desk.headwater

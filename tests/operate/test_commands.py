@@ -7,16 +7,10 @@ import subprocess
 
 import pytest
 from journeys.conftest import Headwater
-from operate.desk import HEAD, Desk
+from operate.desk import HEAD
 from signin.provider import Reply
 
 DEEP = "[" * 127 + "]" * 127
-
-
-@pytest.fixture
-def typed(desk: Desk) -> Headwater:
-    """The command line of a Headwater whose shop is connected."""
-    return desk.headwater
 
 
 def parse_refusal(answer) -> str:

@@ -10,7 +10,7 @@ import msgspec
 
 from headwater import limits
 from headwater.errors import refuse
-from headwater.outbound.client import Answer, Client, Reach, Unanswered
+from headwater.outbound.client import Answer, Bounds, Client, Reach, Unanswered
 
 ENDPOINT: Final = "https://recorded.invalid"
 
@@ -66,7 +66,9 @@ class Recorded(Client):
         self.fault: Fault | None = None
         self.strays: list[str] = []
 
-    async def send(self, verb: str, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
+    async def send(
+        self, verb: str, url: str, headers: Mapping[str, str], body: bytes, bounds: Bounds | None = None
+    ) -> Answer:
         """Answer a request; nothing leaves this process."""
         parts = urlsplit(url)
         if not url.startswith(f"{ENDPOINT}/") and self._hosts and parts.hostname not in self._hosts:

@@ -112,7 +112,7 @@ class _Silent(Output):
     def __init__(self) -> None:
         super().__init__("json")
 
-    def result(self, value: object, human: object) -> None:
+    def result(self, value: object, human: object, form: str = "") -> None:
         """Print nothing."""
 
 

@@ -1,19 +1,31 @@
-"""`headwater invoke`: ask a service one thing."""
+"""`headwater invoke`: ask a service one thing, or for page after page."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 import click
+from msgspec import Struct
 
 from headwater import limits
 from headwater.cli.document import document
 from headwater.cli.output import pairs
 from headwater.cli.session import Cli, pass_cli
-from headwater.errors import refuse
+from headwater.errors import HeadwaterError, refuse
 
 if TYPE_CHECKING:
     from headwater.joining.operating import Aimed
+    from headwater.operate.paths import Fields, Path
+
+_ON: Final[dict[str, Any]] = {"is_flag": False, "flag_value": True, "default": False, "type": bool}
+
+
+class Shaping(Struct, frozen=True):
+    """What is to be printed of an answer: `fields` of it, or of each element of the array at `each`."""
+
+    fields: Fields | None
+    each: Path | None
 
 
 @click.command()
@@ -21,57 +33,101 @@ if TYPE_CHECKING:
 @click.option("--connection", "reference", metavar="REF", help="The connection, where the instance holds several.")
 @click.option("--schema", metavar="DIGEST", help="Ask only if the operation's schema is still this one.")
 @click.option("--revision", metavar="DIGEST", help="Ask only if the description is still this one.")
-@click.option("--input-json", "text", metavar="JSON", help="What the operation is given.")
-@click.option("--input-file", "path", metavar="PATH", help="Read it from a file.")
-@click.option("--input-stdin", "stdin", is_flag=True, help="Read it from stdin: so too without any of the three.")
+@click.option("--input-json", metavar="JSON", help="What the operation is given.")
+@click.option("--input-file", metavar="PATH", help="Read it from a file.")
+@click.option("--input-stdin", is_flag=True, help="Read it from stdin: so too without any of the three.")
 @click.option("--deadline-ms", type=int, metavar="N", help="How long it may take (default 30000, at most 120000).")
+@click.option("--fields", metavar="PATHS", help="Print these members alone, as in id,state:status,labels[].name.")
+@click.option("--each", metavar="PATH", help="Print a line for each element of this array.")
+@click.option("--walk", **_ON, help="Ask for page after page, and write their records.")
+@click.option("--out", metavar="PATH", help="The new file for the records of a walk; - is stdout.")
+@click.option("--max-pages", metavar="N", help="How many pages a walk asks for (default 20, at most 10000).")
 @click.option("--approval-file", metavar="PATH", help="The approval of a write.")
 @click.option("--idempotency-key", metavar="KEY", help="What makes a write the same one when it is asked again.")
-@click.option("--describe", is_flag=False, flag_value=True, default=False, type=bool, help="Show it, and ask nothing.")
+@click.option("--describe", **_ON, help="Show the operation, and ask nothing.")
 @pass_cli
 def invoke(cli: Cli, /, words: tuple[str, ...], **asked: Any) -> None:
     """Ask the service of an instance one thing, and print what it answers.
 
-    Exit status: 0 answered, 1 refused or failed, 2 what was typed or given does not fit, 130 interrupted.
+    Exit status: 0 answered, or a walk ended or stopped; 1 refused or failed; 2 what was typed or given does not fit;
+    130 interrupted.
     """
+    shaping = _shaping(asked)
+    pages = _pages(asked)
+    seconds = _seconds(asked["deadline_ms"])
     if len(words) != 2:
-        raise refuse(
-            "invalid_input", "Name an instance and an operation: headwater invoke github/me user.show.", field="target"
-        )
+        raise _misfit("target", "Name an instance and an operation: headwater invoke github/me user.show.")
     aimed = cli.host.operating.aimed(*words, schema=asked["schema"], revision=asked["revision"])
     if asked["describe"]:
-        cli.output.result(told := aimed.describe(), lambda: _described(told))
+        cli.output.result(told := aimed.describe(), lambda: _described(told), "describe")
         return
-    _check_read(aimed, asked)
-    given = document(asked["text"], asked["path"], stdin=asked["stdin"])
-    answer = _run(cli, aimed, asked["reference"], given, _seconds(asked["deadline_ms"]))
-    cli.output.result(answer, lambda: cli.output.indented(answer["result"]))
+    _check_effect(aimed, asked)
+    given = document(asked["input_json"], asked["input_file"], stdin=asked["input_stdin"])
+    if pages is not None:
+        from headwater.cli.walking import walk
+
+        walk(cli, aimed, asked["reference"], given, (seconds, pages, shaping.fields), asked["out"])
+        return
+    _tell(cli, _asked(cli, aimed, asked["reference"], given, seconds), shaping)
 
 
-def _check_read(aimed: Aimed, asked: dict[str, Any]) -> None:
-    """Refuse what only a write takes, and then a write, for which there are no approvals yet."""
-    from headwater.operate.admission import admit_read
+def _shaping(asked: Mapping[str, Any]) -> Shaping:
+    """Read what is to be printed, before anything else is looked at (CLI-602)."""
+    if asked["fields"] is None and asked["each"] is None:
+        return Shaping(None, None)
+    from headwater.operate.paths import each_of, fields_of
 
-    if aimed.described.operation.effect == "read":
-        for name in ("approval_file", "idempotency_key"):
-            if asked[name] is not None:
-                raise refuse(
-                    "invalid_input", "A read takes no approval and no key.", safe="Nothing was sent.", field=name
-                )
-    elif asked["approval_file"] is not None:
-        raise refuse("unsupported", "Writes with an approval are not supported yet.", safe="Nothing was sent.")
-    admit_read(aimed.described)
+    fields = None if asked["fields"] is None else fields_of(asked["fields"])
+    each = None if asked["each"] is None else each_of(asked["each"])
+    return Shaping(fields, each)
+
+
+def _pages(asked: Mapping[str, Any]) -> int | None:
+    """Return how many pages a walk asks for, None where there is no walk. Raise where options do not go together."""
+    walk, describe = asked["walk"], asked["describe"]
+    for name in ("fields", "each", "walk"):
+        if describe and asked[name]:
+            raise _misfit(name, f"--{name} does not stand beside --describe, which asks nothing.")
+    for name in ("max_pages", "out"):
+        if not walk and asked[name] is not None:
+            raise _misfit(name, f"--{name.replace('_', '-')} stands with --walk only.")
+    if not walk:
+        return None
+    if asked["each"] is not None:
+        raise _misfit("each", "--each does not stand beside --walk: its records are one a line.")
+    if asked["out"] is None:
+        raise _misfit("out", "A walk needs --out: a new file for its records, or - for stdout.")
+    from headwater.operate.walking import pages_of
+
+    return limits.WALK_PAGES_DEFAULT if asked["max_pages"] is None else pages_of(asked["max_pages"])
 
 
 def _seconds(milliseconds: int | None) -> float:
     if milliseconds is None:
         return limits.REQUEST_SECONDS
     if not 1 <= milliseconds <= limits.REQUEST_MAX_SECONDS * 1000:
-        raise refuse("invalid_input", "A deadline is 1 to 120000 milliseconds.")
+        raise refuse("invalid_input", "A deadline is 1 to 120000 milliseconds.", safe="Nothing was sent.")
     return milliseconds / 1000
 
 
-def _run(cli: Cli, aimed: Aimed, reference: str | None, given: Any, seconds: float) -> dict[str, Any]:
+def _check_effect(aimed: Aimed, asked: Mapping[str, Any]) -> None:
+    """Refuse what does not go with a read or with a write, then a write, for which there are no approvals yet."""
+    from headwater.operate.admission import admit_read
+
+    operation = aimed.described.operation
+    is_read = operation.effect == "read"
+    for name in ("approval_file", "idempotency_key") if is_read else ("each", "walk"):
+        if asked[name]:
+            raise _misfit(name, f"--{name.replace('_', '-')} is not for an operation that {operation.effect}s.")
+    if not is_read and asked["approval_file"] is not None:
+        raise refuse("unsupported", "Writes with an approval are not supported yet.", safe="Nothing was sent.")
+    admit_read(aimed.described)
+    if asked["walk"] and operation.walk is None:
+        message = "The operation declares no pages to walk."
+        raise refuse("unsupported", message, safe="Nothing was sent.", field="walk")
+
+
+def _asked(cli: Cli, aimed: Aimed, reference: str | None, given: Any, seconds: float) -> dict[str, Any]:
     import asyncio
 
     async def ask() -> dict[str, Any]:
@@ -81,8 +137,26 @@ def _run(cli: Cli, aimed: Aimed, reference: str | None, given: Any, seconds: flo
     return asyncio.run(ask())
 
 
-def _described(told: dict[str, Any]) -> list[str]:
+def _tell(cli: Cli, answer: dict[str, Any], shaping: Shaping) -> None:
+    from headwater.operate.shaping import listed, shaped
+
+    if shaping.each is not None:
+        found = listed(answer, shaping.each, shaping.fields)
+        cli.output.lines(found.lines)
+        cli.output.result(found.result, lambda: cli.output.indented(found.result), "each")
+    elif shaping.fields is not None:
+        told = shaped(answer, shaping.fields)
+        cli.output.result(told, lambda: cli.output.indented(told), "fields")
+    else:
+        cli.output.result(answer, lambda: cli.output.indented(answer["result"]))
+
+
+def _described(told: Mapping[str, Any]) -> list[str]:
     shown = {name: value for name, value in told.items() if name != "input_schema"}
     required = told["input_schema"]["required"]
     takes = [f"  {name}{'' if name in required else ' (optional)'}" for name in told["input_schema"]["properties"]]
     return [*pairs(shown), *(["takes:", *takes] if takes else ["takes: {}"])]
+
+
+def _misfit(field: str, message: str) -> HeadwaterError:
+    return refuse("invalid_input", message, safe="Nothing was sent.", field=field)

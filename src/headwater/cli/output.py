@@ -66,13 +66,14 @@ class Output:
         """Whether a program reads this."""
         return self.mode == "json"
 
-    def result(self, value: Any, human: Callable[[], Iterable[str]]) -> None:
+    def result(self, value: Any, human: Callable[[], Iterable[str]], form: str = "") -> None:
         """Print a result: the value in the envelope, or the lines that `human` makes of it.
 
-        A value that is not of the command's declared shape reaches nobody (CLI-033).
+        A value that is not of the command's declared shape reaches nobody (CLI-033); `form` names the option that gives
+        the result another one.
         """
         context = click.get_current_context(silent=True)
-        if context is not None and not fits(context.command_path.partition(" ")[2], value):
+        if context is not None and not fits(f"{context.command_path.partition(' ')[2]} {form}".rstrip(), value):
             raise Misshapen
         if self.is_json:
             self.write(self._envelope({"ok": True, "result": value}))
@@ -91,6 +92,14 @@ class Output:
             sys.stdout.buffer.flush()
         except OSError as error:
             raise Unwritten from error
+
+    def lines(self, values: Iterable[Any]) -> None:
+        """Print values as JSON, one a line, for people and programs alike. Raise `Unwritten`."""
+        self.write(self.encoded(values))
+
+    def encoded(self, values: Iterable[Any]) -> bytes:
+        """Return values as JSON, one a line."""
+        return b"".join(_encode(value) + b"\n" for value in values)
 
     def indented(self, value: Any) -> list[str]:
         """Lay out what a service said, as JSON that is indented (CLI-044)."""
@@ -112,10 +121,7 @@ class Output:
     def failure(self, error: HeadwaterError) -> int:
         """Print a failure and return its exit status."""
         if self.is_json:
-            data = {"kind": error.kind, "code": error.code, "stage": error.stage, "next_action": error.next_action}
-            sentences = {"message": error.message, "safe": error.safe, "command": error.command}
-            data.update({name: text for name, text in sentences.items() if text})
-            self._refuse("failure", {**data, **error.data})
+            self._tell(self._envelope({"ok": False, "error": self.error(error)}).decode())
         else:
             lines = [
                 f"headwater: {plain(error.message)}",
@@ -126,6 +132,13 @@ class Output:
             lines += [f"  Next: {typed(command)}"] if command else []
             self._tell("".join(f"{line}\n" for line in lines))
         return error.exit_status
+
+    def error(self, error: HeadwaterError) -> dict[str, Any]:
+        """Return a failure as it stands in the envelope."""
+        data = {"kind": error.kind, "code": error.code, "stage": error.stage, "next_action": error.next_action}
+        sentences = {"message": error.message, "safe": error.safe, "command": error.command}
+        data.update({name: text for name, text in sentences.items() if text})
+        return {"code": "failure", "data": {**data, **error.data}}
 
     def misuse(self, error: click.ClickException) -> int:
         """Print a refusal of the command line itself, without repeating what was typed (CLI-004, CLI-011)."""

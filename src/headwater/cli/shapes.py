@@ -163,6 +163,11 @@ _CONNECTION: Final = {
     "revision": int,
 }
 _OPERATION: Final = {**dict.fromkeys(("id", "description", "effect", "contract?"), str), "profiles?": _NAMES}
+_ANSWER: Final = {
+    **dict.fromkeys(("connector", "instance", "operation", "revision", "request_id?"), str),
+    "result": object,
+}
+_SHAPED: Final[Shape] = {"missing?": _NAMES, "request_id?": str, ...: object}
 _INVOKED: Final = dict.fromkeys(("connector", "instance", "operation", "revision"), str)
 _CONNECTED: Final = {**_SELECTORS, "connection": str, "acquisition": str}
 _DESCRIBED: Final = {"connection": {**_CONNECTION, "external_identity": {"kind": str, "subject": str}, **_LABELS}}
@@ -313,10 +318,24 @@ SHAPES: Final[Mapping[str, Shape]] = {
         "source": str,
         "stale": bool,
     },
-    "invoke": (
-        {**_INVOKED, "result": object, "request_id?": str},
-        {**_INVOKED, **dict.fromkeys(("description", "effect", "schema"), str), "input_schema": {...: object}},
-    ),
+    "invoke": _ANSWER,
+    "invoke describe": {
+        **_INVOKED,
+        **dict.fromkeys(("description", "effect", "schema"), str),
+        "input_schema": {...: object},
+    },
+    "invoke fields": _SHAPED,
+    "invoke each": ({"records": int, "missing?": _NAMES, "request_id?": str}, _ANSWER),
+    "invoke walk": {
+        "complete": bool,
+        "out": str,
+        **dict.fromkeys(("pages", "records"), int),
+        **dict.fromkeys(("end?", "stopped?"), str),
+        "missing?": _NAMES,
+        "status?": int,
+        "error?": {"code": str, "data": {...: object}},
+        "resume?": {...: object},
+    },
     "serve": {"listening": str, "token_file": str},
     "connectors list": {
         "connectors": [{"connector": str, "origin": str, "version": MAYBE_TEXT, "digest": str, "description": str}]

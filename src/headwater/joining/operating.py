@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from headwater.connect.using import Using
     from headwater.joining.connecting import Connecting
     from headwater.operate.reading import Reading
+    from headwater.outbound.client import Client
     from headwater.settings import Settings
     from headwater.store.sqlite.invocations import Invocations
 
@@ -97,6 +98,8 @@ class Operating:
     @asynccontextmanager
     async def reading(self, aimed: Aimed, reference: str | None) -> AsyncIterator[Reads]:
         """Open what reads with an operation: any number of requests, each admitted for itself."""
+        from headwater.joining.reaching import reach_of
+        from headwater.outbound.client import Client
         from headwater.store.sqlite.connections import opened
         from headwater.store.sqlite.invocations import Asking, Invocations
 
@@ -105,7 +108,8 @@ class Operating:
         path = self._settings.database_path
         with opened(path) as registry, closing(Invocations(path, asking)) as journal:
             using = self._connecting.using(registry, configuration_of(self._settings), target)
-            yield Reads(self, aimed, reference, using, journal)
+            async with Client(reach_of(target)) as client:
+                yield Reads(self, aimed, reference, (using, journal, client))
 
     def again(self, aimed: Aimed, connection: Connection) -> None:
         """Raise where what an operation was admitted by is not so any more (CLI-589)."""
@@ -145,10 +149,14 @@ class Reads:
     """Reads with one operation of one instance, one after the other."""
 
     def __init__(
-        self, operating: Operating, aimed: Aimed, reference: str | None, using: Using, journal: Invocations
+        self,
+        operating: Operating,
+        aimed: Aimed,
+        reference: str | None,
+        parts: tuple[Using, Invocations, Client],
     ) -> None:
         self._operating, self._aimed, self._reference = operating, aimed, reference
-        self._using, self._journal = using, journal
+        self._using, self._journal, self._client = parts
 
     async def read(self, given: Any, seconds: float) -> Shown:
         """Ask once, within so many seconds, and return the whole answer. What was given is checked before anything."""
@@ -176,7 +184,7 @@ class Reads:
             connection = usable(registry, target, self._reference, clock.millis())
             used = await self._using.use(connection, until - clock.monotonic())
             admit_scopes(described, used.connection.profile, used.connection.evidence.scopes)
-            provider = asking_of(target, used)
+            provider = asking_of(target, used, self._client)
         check = partial(self._operating.again, self._aimed, used.connection)
         return Reading(self._aimed.description, provider, self._journal, used.connection.reference, until, check)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from headwater.connect.using import Used
     from headwater.manifest.auth import Method
     from headwater.outbound.asking import Asking
-    from headwater.outbound.client import Reach
+    from headwater.outbound.client import Client, Reach
     from headwater.secret import Secret
 
     Place = tuple[Custody, Mounted | None]
@@ -79,8 +79,8 @@ def reach_of(target: Target) -> Reach:
     return Reach(private=target.is_placed)
 
 
-def asking_of(target: Target, used: Used) -> Asking:
-    """Return what sends an instance's requests with a credential that was handed out."""
+def asking_of(target: Target, used: Used, client: Client) -> Asking:
+    """Return what sends an instance's requests by a client, with a credential that was handed out."""
     from headwater.connect.failures import AuthFailure
     from headwater.connect.refusals import refusal_of
     from headwater.outbound.asking import Asking
@@ -88,7 +88,7 @@ def asking_of(target: Target, used: Used) -> Asking:
     method = target.method(used.connection.profile)
     assert method is not None, "a method that is not declared is admitted nowhere"
     try:
-        return Asking(reach_of(target), target.endpoint, method, used.credential)
+        return Asking(client, target.endpoint, method, used.credential)
     except AuthFailure as failure:
         raise refusal_of(failure, "read") from None
 

@@ -17,6 +17,7 @@ from headwater.manifest.document import is_too_deep, parse
 from headwater.manifest.faults import Fault, Reader, refusal
 from headwater.manifest.parameters import Parameter, read_parameters
 from headwater.manifest.schemas import check_schema
+from headwater.manifest.walk import Walk, read_walk
 
 FORMAT: Final = "connectors-definition/1"
 Effect = Literal["read", "write"]
@@ -38,7 +39,7 @@ _RESERVED: Final = re.compile(
 _ROOT: Final = frozenset({"format", "title", "headers", "operations"})
 _MEMBERS: Final = frozenset(
     {"description", "effect", "reviewed_read", "method", "path", "params", "query", "body", "output", "response"}
-    | {"contract", "profiles", "scopes"}
+    | {"contract", "profiles", "scopes", "walk"}
 )
 
 
@@ -48,6 +49,7 @@ class Operation(Struct, frozen=True):
     `query` is sent always and hidden from the input. `body` and `output` are JSON schemas of what is sent and of what
     a good answer holds; None sends none, and takes any. `profiles` are the ways to sign in that serve it, empty for
     all, and `scopes` what the credential has to be granted. `contract` is the family that it belongs to, if it does.
+    `walk` is how its pages follow one another, where it has pages.
     """
 
     id: str
@@ -63,6 +65,7 @@ class Operation(Struct, frozen=True):
     contract: str = ""
     profiles: Sequence[str] = ()
     scopes: Sequence[str] = ()
+    walk: Walk | None = None
 
 
 class Definition(Struct, frozen=True):
@@ -162,7 +165,24 @@ def _operation(reader: Reader, name: str, row: dict[str, Any]) -> Operation:
         else "",
         profiles=reader.names(row, "profiles") or (),
         scopes=reader.names(row, "scopes") or (),
+        walk=_walk(reader, row, effect, params),
     )
+
+
+def _walk(reader: Reader, row: dict[str, Any], effect: Effect, params: Sequence[Parameter]) -> Walk | None:
+    """Read how pages follow one another: by parameters that the operation takes, and of a read alone."""
+    walk = read_walk(reader, row)
+    if walk is None:
+        return None
+    asked = {param.name for param in params if param.place == "query"}
+    named = {walk.param, *walk.query, *walk.first_only}
+    named |= {end.operand for end in walk.ends if end.test == "fewer_than" and isinstance(end.operand, str)}
+    with reader.at("walk"):
+        if effect == "write":
+            reader.fault("effect", "stands with a read only")
+        for name in sorted(named - asked):
+            reader.fault("parameter", f"names {name}, which is no query parameter of the operation")
+    return walk
 
 
 def _effect(reader: Reader, row: dict[str, Any]) -> Effect:

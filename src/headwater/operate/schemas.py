@@ -6,8 +6,11 @@ from typing import Any, Final
 from headwater import limits
 from headwater.manifest.definition import Operation
 from headwater.manifest.parameters import BODY, Parameter
+from headwater.manifest.walk import walk_document
 
 Schema = dict[str, Any]
+WALK: Final = "x-connectors-walk"
+"""The member of an input schema that says how an operation's pages follow one another (CLI-651)."""
 
 # A number may come as text too: not every caller can write one of more than 53 bits.
 _AS_TEXT: Final[Mapping[str, str]] = {"integer": "^-?(0|[1-9][0-9]*)$", "number": "^-?(0|[1-9][0-9]*)(\\.[0-9]+)?$"}
@@ -20,7 +23,8 @@ def input_schema(operation: Operation) -> Schema:
     if operation.body is not None:
         members[BODY] = dict(operation.body)
         required.append(BODY)
-    return {"type": "object", "properties": members, "required": required, "additionalProperties": False}
+    schema = {"type": "object", "properties": members, "required": required, "additionalProperties": False}
+    return schema if operation.walk is None else {**schema, WALK: walk_document(operation.walk)}
 
 
 def output_schema(operation: Operation) -> Schema:

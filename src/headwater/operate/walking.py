@@ -45,7 +45,8 @@ def pages_of(text: str) -> int:
 class Progress:
     """One walk, page by page, from the document of the caller to the summary (InvokeWalked).
 
-    Raise `invalid_input` naming `input` where the document gives a walk that counts a position that is no number.
+    `defaults` are sent for parameters that the document leaves out. Raise `invalid_input` naming `input` where the
+    document gives a walk that counts a position that is no number.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class Progress:
         *,
         fields: Fields | None = None,
         most_pages: int = limits.WALK_PAGES_DEFAULT,
+        defaults: Mapping[str, Any] | None = None,
     ) -> None:
         self.pages = 0
         """Pages whose records were written."""
@@ -65,6 +67,7 @@ class Progress:
         self._walk = walk
         self._fields = fields
         self._most_pages = most_pages
+        self._defaults = defaults or {}
         self._had: frozenset[Path] = frozenset()
         self._sent: set[bytes] = set()
         self._page: Any = None
@@ -161,7 +164,7 @@ class Progress:
 
     def _is_short(self, asked: Position) -> bool:
         """Whether the page has fewer records than were asked for; not where nobody knows how many that were."""
-        number = asked if isinstance(asked, int) else _number(self.input.get(asked))
+        number = asked if isinstance(asked, int) else _number(self.input.get(asked, self._defaults.get(asked)))
         return number is not None and len(self._lines.values) < number
 
     def _stop(self, why: Stop, **members: Any) -> None:

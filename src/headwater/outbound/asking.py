@@ -9,7 +9,7 @@ from headwater.connect.failures import FailureCode
 from headwater.manifest.auth import Method
 from headwater.operate.planning import Request
 from headwater.operate.ports import Lost, NoReply, Reply
-from headwater.outbound.client import Bounds, Client, Reach, Unanswered
+from headwater.outbound.client import Bounds, Client, Unanswered
 from headwater.outbound.probing import below, sent
 
 _LOST: Final[Mapping[FailureCode, Lost]] = {"provider_unavailable": "unavailable", "provider_timeout": "timeout"}
@@ -18,16 +18,16 @@ _LOST: Final[Mapping[FailureCode, Lost]] = {"provider_unavailable": "unavailable
 class Asking:
     """Sends requests below the endpoint of one instance. Raise `AuthFailure` for a credential that cannot be sent."""
 
-    def __init__(self, reach: Reach, endpoint: str, method: Method, credential: Credential) -> None:
-        self._reach, self._endpoint = reach, endpoint
+    def __init__(self, client: Client, endpoint: str, method: Method, credential: Credential) -> None:
+        self._client, self._endpoint = client, endpoint
         self._headers = sent(method, credential)
 
     async def send(self, request: Request, seconds: float) -> Reply:
         """See `Provider.send`."""
-        client = Client(self._reach, Bounds(max(seconds, 0.0), limits.RESULT_BYTES))
-        url = below(self._endpoint, request.target)
+        bounds = Bounds(max(seconds, 0.0), limits.RESULT_BYTES)
+        headers, url = {**request.headers, **self._headers}, below(self._endpoint, request.target)
         try:
-            answer = await client.send(request.method, url, {**request.headers, **self._headers}, request.body)
+            answer = await self._client.send(request.method, url, headers, request.body, bounds)
         except Unanswered as error:
             lost: Lost = "too_large" if error.too_large else _LOST.get(error.code, "protocol")
             raise NoReply(lost, sent=error.sent) from None

@@ -8,14 +8,14 @@ a name cannot stand for a public address first and a private one then (INT-453, 
 import asyncio
 import socket
 import ssl
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import httpx2
 
@@ -93,6 +93,7 @@ class _Request:
     url: str
     headers: Mapping[str, str]
     body: Body
+    bounds: Bounds
     begun: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def trace(self, event: str, _: object) -> None:
@@ -102,27 +103,39 @@ class _Request:
 
 
 class Client:
-    """Sends requests for one instance."""
+    """Sends requests for one instance. Used as a context, it keeps connections open from one request to the next."""
 
     def __init__(self, reach: Reach, bounds: Bounds | None = None) -> None:
         self._reach = reach
         self._bounds = Bounds() if bounds is None else bounds
+        self._kept: dict[str, httpx2.AsyncClient] | None = None
+
+    async def __aenter__(self) -> Self:
+        self._kept = {}
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        kept, self._kept = self._kept, None
+        for connections in (kept or {}).values():
+            await connections.aclose()
 
     async def get(self, url: str, headers: Mapping[str, str] | None = None) -> Answer:
         """Read."""
-        return await self._request(_Request("GET", url, headers or {}, None))
+        return await self._request(_Request("GET", url, headers or {}, None, self._bounds))
 
     async def post(self, url: str, form: Mapping[str, str], headers: Mapping[str, str] | None = None) -> Answer:
         """Send a form, once."""
-        return await self._request(_Request("POST", url, headers or {}, form))
+        return await self._request(_Request("POST", url, headers or {}, form, self._bounds))
 
-    async def send(self, verb: str, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
+    async def send(
+        self, verb: str, url: str, headers: Mapping[str, str], body: bytes, bounds: Bounds | None = None
+    ) -> Answer:
         """Send a request as it stands, once."""
-        return await self._request(_Request(verb, url, headers, body))
+        return await self._request(_Request(verb, url, headers, body, bounds or self._bounds))
 
     async def _request(self, asked: _Request) -> Answer:
         try:
-            async with asyncio.timeout(self._bounds.seconds):
+            async with asyncio.timeout(asked.bounds.seconds):
                 addresses = await self._checked_addresses(asked.url)
                 for address in addresses[:-1]:
                     with suppress(_Unconnected):
@@ -147,17 +160,18 @@ class Client:
 
     async def _exchange(self, asked: _Request, address: str) -> Answer:
         named = httpx2.URL(asked.url)
-        timeout = httpx2.Timeout(self._bounds.seconds, connect=limits.OUTBOUND_CONNECT_SECONDS)
+        timeout = httpx2.Timeout(asked.bounds.seconds, connect=limits.OUTBOUND_CONNECT_SECONDS)
         try:
-            async with httpx2.AsyncClient(verify=self._trusted, trust_env=False, timeout=timeout) as client:
+            async with self._connections(named.host) as client:
                 request = client.build_request(
                     asked.verb,
                     named.copy_with(host=address),
                     headers={**_HEADERS, **_lowered(asked.headers), "host": named.netloc.decode("ascii")},
                     **_content(asked.body),
+                    timeout=timeout,
                     extensions={"sni_hostname": named.host, "trace": asked.trace},
                 )
-                return await self._answer(client, request)
+                return await _answer(client, request, asked.bounds)
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             slow = isinstance(error, httpx2.ConnectTimeout)
             raise _Unconnected("provider_timeout" if slow else "provider_unavailable", sent=False) from None
@@ -170,26 +184,19 @@ class Client:
         except httpx2.TransportError:
             raise Unanswered("provider_unavailable", sent=True) from None
 
-    async def _answer(self, client: httpx2.AsyncClient, request: httpx2.Request) -> Answer:
-        response = await client.send(request, stream=True, follow_redirects=False)
-        try:
-            if response.headers.get("content-encoding", "identity") != "identity":
-                raise Unanswered("provider_protocol_error", sent=True)
-            body = bytearray()
-            async for part in response.aiter_raw():
-                body += part
-                if len(body) > self._bounds.answer_bytes:
-                    raise Unanswered("provider_protocol_error", sent=True, too_large=True)
-            return Answer(
-                status=response.status_code,
-                body=bytes(body),
-                retry_after=retry_after(response.headers.get_list("retry-after"), clock.now()),
-                date=http_date(response.headers.get("date", "")),
-                media_type=response.headers.get("content-type", "").partition(";")[0].strip().lower(),
-                location=response.headers.get("location"),
-            )
-        finally:
-            await response.aclose()
+    @asynccontextmanager
+    async def _connections(self, host: str) -> AsyncIterator[httpx2.AsyncClient]:
+        """Have connections to a host: those that are kept are of one name, for what is kept was proven for a name."""
+        if self._kept is not None and host in self._kept:
+            yield self._kept[host]
+            return
+        client = httpx2.AsyncClient(verify=self._trusted, trust_env=False)
+        if self._kept is not None:
+            self._kept[host] = client
+            yield client
+            return
+        async with client:
+            yield client
 
     @cached_property
     def _trusted(self) -> ssl.SSLContext:
@@ -206,6 +213,28 @@ def _lowered(headers: Mapping[str, str]) -> dict[str, str]:
 def _content(body: Body) -> dict[str, Any]:
     """Return how httpx2 names a body: `data` is a form, `content` bytes as they are."""
     return {"content": body or None} if isinstance(body, bytes) else {"data": body}
+
+
+async def _answer(client: httpx2.AsyncClient, request: httpx2.Request, bounds: Bounds) -> Answer:
+    response = await client.send(request, stream=True, follow_redirects=False)
+    try:
+        if response.headers.get("content-encoding", "identity") != "identity":
+            raise Unanswered("provider_protocol_error", sent=True)
+        body = bytearray()
+        async for part in response.aiter_raw():
+            body += part
+            if len(body) > bounds.answer_bytes:
+                raise Unanswered("provider_protocol_error", sent=True, too_large=True)
+        return Answer(
+            status=response.status_code,
+            body=bytes(body),
+            retry_after=retry_after(response.headers.get_list("retry-after"), clock.now()),
+            date=http_date(response.headers.get("date", "")),
+            media_type=response.headers.get("content-type", "").partition(";")[0].strip().lower(),
+            location=response.headers.get("location"),
+        )
+    finally:
+        await response.aclose()
 
 
 async def _resolved(host: str, port: int) -> list[str]:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from headwater.joining.connecting import Connecting
     from headwater.joining.control import Question
     from headwater.joining.cursors import Cursors, StateAddress
+    from headwater.joining.defining import Defining
     from headwater.joining.handing import Handing
     from headwater.joining.integrating import Integrating
     from headwater.joining.operating import Operating
@@ -324,6 +325,12 @@ class Host:
         from headwater.joining.operating import Operating
 
         return Operating(self.settings, self.connecting)
+
+    def defining(self, path: Path, root: Path | None) -> Defining:
+        """Read a definition that a person named. See `Defining`."""
+        from headwater.joining.defining import Defining
+
+        return Defining(self.settings, path, root)
 
     @property
     def handing(self) -> Handing:

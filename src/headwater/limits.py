@@ -258,6 +258,7 @@ RESULT_BYTES: Final = 8 * MIB
 REQUEST_SECONDS: Final = 30.0
 REQUEST_MAX_SECONDS: Final = 120.0
 RESEND_MARGIN_SECONDS: Final = 0.5
+DEFINED_CONNECTORS: Final = 64  # of definitions that were named on the command line
 INVOCATIONS_KEPT: Final = 10_000  # reads of one instance, in the journal
 # What a result is reduced to: paths of one list, steps of one path.
 SHAPING_PATHS: Final = 256

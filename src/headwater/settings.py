@@ -59,6 +59,11 @@ class Settings(NamedTuple):
         return self.state_dir / "owner-token"
 
     @property
+    def definitions_dir(self) -> Path:
+        """Definitions that were named on the command line, lowered."""
+        return self.state_dir / "definitions"
+
+    @property
     def locks_dir(self) -> Path:
         """One lock file an instance."""
         return self.state_dir / "locks"

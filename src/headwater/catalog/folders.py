@@ -96,6 +96,10 @@ class ConnectorFolder(msgspec.Struct, frozen=True, dict=True):
         return read_definition(_read(path), toml=True) if path.exists() else None
 
     @property
+    def default_profile(self) -> None:
+        """The way to sign in where none is chosen: a connector's folder names none."""
+
+    @property
     def version(self) -> str:
         """The version that its manifest names, empty where it names none."""
         try:

@@ -6,6 +6,7 @@ import signal
 import termios
 from collections.abc import Iterator
 from contextlib import contextmanager
+from errno import ENOTTY
 from types import FrameType
 from typing import Final, Self
 
@@ -81,18 +82,10 @@ class Hidden:
         signal that would end the program ends it after the terminal was restored; Ctrl-C is `interrupted`.
         """
         try:
-            descriptor = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
-        except OSError:
-            raise _none() from None
-        try:
-            if os.tcgetpgrp(descriptor) != os.getpgrp():
-                raise _none()
-            with _Signals.held() as signals, _unechoed(descriptor):
+            with controlling_terminal() as descriptor, _Signals.held() as signals, _unechoed(descriptor):
                 yield cls(descriptor, signals)
         except (OSError, termios.error):
             raise _none() from None
-        finally:
-            os.close(descriptor)
 
     def say(self, line: str) -> None:
         """Show a line."""
@@ -137,6 +130,18 @@ class Hidden:
             if not self._ahead:
                 raise refuse("interrupted", stage="protected_entry")
         return self._ahead.pop(0)
+
+
+@contextmanager
+def controlling_terminal() -> Iterator[int]:
+    """Open the terminal that this program stands in the foreground of, or raise OSError where there is none."""
+    descriptor = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
+    try:
+        if os.tcgetpgrp(descriptor) != os.getpgrp():
+            raise OSError(ENOTTY, "in the background")
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def entered(label: str) -> Secret:

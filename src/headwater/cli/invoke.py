@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -15,6 +15,7 @@ from headwater.cli.session import Cli, pass_cli
 from headwater.errors import HeadwaterError, refuse
 
 if TYPE_CHECKING:
+    from headwater.cli.defined import Asking
     from headwater.joining.operating import Aimed
     from headwater.operate.paths import Fields, Path
 
@@ -42,6 +43,11 @@ class Shaping(Struct, frozen=True):
 @click.option("--walk", **_ON, help="Ask for page after page, and write their records.")
 @click.option("--out", metavar="PATH", help="The new file for the records of a walk; - is stdout.")
 @click.option("--max-pages", metavar="N", help="How many pages a walk asks for (default 20, at most 10000).")
+@click.option("--definition", metavar="FILE", help="Ask by this definition, which no configuration names.")
+@click.option(
+    "--definitions-root", metavar="DIR", help="Where definitions share files (default: above the FILE's folder)."
+)
+@click.option("--credential-file", metavar="PATH", help="The credential for it, if it has to be connected first.")
 @click.option("--approval-file", metavar="PATH", help="The approval of a write.")
 @click.option("--idempotency-key", metavar="KEY", help="What makes a write the same one when it is asked again.")
 @click.option("--describe", **_ON, help="Show the operation, and ask nothing.")
@@ -55,20 +61,38 @@ def invoke(cli: Cli, /, words: tuple[str, ...], **asked: Any) -> None:
     shaping = _shaping(asked)
     pages = _pages(asked)
     seconds = _seconds(asked["deadline_ms"])
-    if len(words) != 2:
-        raise _misfit("target", "Name an instance and an operation: headwater invoke github/me user.show.")
-    aimed = cli.host.operating.aimed(*words, schema=asked["schema"], revision=asked["revision"])
+    by_file = None if asked["definition"] is None else _by_file(cli, words, asked)
+    aimed = _aimed(cli, words, asked) if by_file is None else by_file.aimed()
     if asked["describe"]:
         cli.output.result(told := aimed.describe(), lambda: _described(told), "describe")
         return
     _check_effect(aimed, asked)
     given = document(asked["input_json"], asked["input_file"], stdin=asked["input_stdin"])
+    aimed.check(given)
+    if by_file is not None:
+        by_file.connect(aimed)
     if pages is not None:
         from headwater.cli.walking import walk
 
         walk(cli, aimed, asked["reference"], given, (seconds, pages, shaping.fields), asked["out"])
         return
     _tell(cli, _asked(cli, aimed, asked["reference"], given, seconds), shaping)
+
+
+def _by_file(cli: Cli, words: Sequence[str], asked: Mapping[str, Any]) -> Asking:
+    from headwater.cli.defined import Asking, check_stdin
+
+    check_stdin(asked)
+    return Asking(cli, words, asked)
+
+
+def _aimed(cli: Cli, words: Sequence[str], asked: Mapping[str, Any]) -> Aimed:
+    for name in ("definitions_root", "credential_file"):
+        if asked[name] is not None:
+            raise _misfit(name, f"--{name.replace('_', '-')} stands with --definition only.")
+    if len(words) != 2:
+        raise _misfit("target", "Name an instance and an operation: headwater invoke github/me user.show.")
+    return cli.host.operating.aimed(*words, schema=asked["schema"], revision=asked["revision"])
 
 
 def _shaping(asked: Mapping[str, Any]) -> Shaping:

@@ -56,10 +56,7 @@ def walk(
     """Walk, and print the summary. A first page that is refused is the command's own failure, and leaves no file."""
     import asyncio
 
-    from headwater.operate.reading import request_of
-
     seconds, pages, fields = how
-    request_of(aimed.description, aimed.described, given)
     operation = aimed.described.operation
     assert operation.walk is not None, "an operation without a walk is refused before"
     defaults = {param.name: param.default for param in operation.params if param.default is not None}

@@ -7,11 +7,11 @@ from typing import Any, Final, TypeVar
 
 from headwater import limits
 from headwater.configuration.refusals import unusable
+from headwater.manifest.endpoints import is_endpoint
 
 _SELECTOR: Final = re.compile(r"[A-Za-z0-9._-]{1,128}")
 _IDENTIFIER: Final = re.compile(r"[!-~]{1,128}")
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
-_BLANK: Final = re.compile(r"[\s\x00-\x1f\x7f-\x9f]")
 _UNSPEAKABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _PREFIX: Final = re.compile(r"[^=\x00]{1,256}")
 
@@ -66,11 +66,6 @@ def endpoint(value: Any, where: str) -> str:
     if not is_endpoint(value):
         raise unusable(f"{where} is empty, too long, or holds white space")
     return str(value)
-
-
-def is_endpoint(value: Any) -> bool:
-    """Whether the configuration can hold this as an endpoint (CLI-179, CLI-237)."""
-    return isinstance(value, str) and 0 < len(value.encode()) <= limits.ENDPOINT_BYTES and _BLANK.search(value) is None
 
 
 def line(value: Any, where: str) -> str:

@@ -6,14 +6,13 @@ from collections.abc import Callable, MutableMapping
 from pathlib import Path
 from typing import Any, Final
 
-from headwater.configuration.checks import is_endpoint
 from headwater.configuration.files import read_owned, replace_owned
 from headwater.configuration.model import Configuration, Entry
 from headwater.configuration.reading import BOM, NEWEST, Shipped, parse
 from headwater.configuration.refusals import unusable
-from headwater.configuration.revisions import is_reachable
 from headwater.configuration.selecting import DISABLED
 from headwater.errors import HeadwaterError, refuse
+from headwater.manifest.endpoints import is_reachable
 from headwater.toml_tables import line_end, with_members
 
 _MINE: Final = "the instance is written in a way that only you can edit"
@@ -36,7 +35,7 @@ def give_endpoint(
     /5, or the connector is disabled; `revision_conflict` where somebody else wrote meanwhile. The file is then as it
     was (CLI-229 to CLI-245).
     """
-    if not is_endpoint(endpoint) or not is_reachable(endpoint):
+    if not is_reachable(endpoint):
         raise _invalid("The endpoint has to be an https address without a user, a query or a fragment.")
     before = read_owned(path)
     known = parse(before, shipped)

@@ -47,6 +47,7 @@ class Entry(Struct, frozen=True):
     the connector declares (`configuration/revisions.py`), and without `permissions` it may use all that is declared.
     A pinned one states its revisions, and without `permissions` it may use nothing. A legacy catalog entry whose
     connector is not known is `unmigrated`: it is no instance, and can be selected by its alias only (CLI-209).
+    `definition` is the digest of the definition that serves it, where it is of one that was named on the command line.
     """
 
     connector: str
@@ -65,6 +66,7 @@ class Entry(Struct, frozen=True):
     credential_revision: str | None = None
     in_adapters: bool = False
     unmigrated: bool = False
+    definition: str | None = None
 
     @property
     def name(self) -> str:

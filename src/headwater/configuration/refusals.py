@@ -11,6 +11,7 @@ Rule = Literal[
     "owner_uid_mismatch",
     "config_too_large",
     "legacy_entry_unmigrated",
+    "definition_instance_configured",
 ]
 
 

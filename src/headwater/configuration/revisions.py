@@ -4,29 +4,29 @@ A revision is the SHA-256, in lower hex, of canonical JSON: keys sorted, no whit
 """
 
 from collections.abc import Mapping
-from ipaddress import ip_address
-from urllib.parse import urlsplit
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from headwater.configuration.checks import is_endpoint
 from headwater.configuration.model import Entry
 from headwater.configuration.refusals import unusable
 from headwater.manifest.auth import Method
 from headwater.manifest.document import digest
+from headwater.manifest.endpoints import is_reachable
 
 
 class Declared(Struct, frozen=True):
     """What a connector declares of itself: its version, its ways to sign in, and where it goes.
 
-    With `takes_endpoint` an instance has one, its own or the `endpoint` that is declared.
+    With `takes_endpoint` an instance has one, its own or the `endpoint` that is declared. `profile` is how it is signed
+    in where the instance does not say.
     """
 
     version: str = ""
     methods: Mapping[str, Method] = field(default_factory=dict)
     takes_endpoint: bool = False
     endpoint: str | None = None
+    profile: str | None = None
 
 
 def derived(entry: Entry, declared: Declared) -> Entry:
@@ -40,7 +40,8 @@ def derived(entry: Entry, declared: Declared) -> Entry:
     endpoint = entry.endpoint or declared.endpoint
     if entry.endpoint is not None and not is_reachable(entry.endpoint):
         raise unusable("the endpoint of an instance is not https, or holds a user, a query or a fragment")
-    profile = entry.profile or (next(iter(declared.methods)) if len(declared.methods) == 1 else None)
+    only = next(iter(declared.methods)) if len(declared.methods) == 1 else None
+    profile = entry.profile or declared.profile or only
     if profile is not None and profile not in declared.methods:
         raise unusable("the profile of an instance is none that its connector declares")
     allowed = entry.permissions and {
@@ -78,25 +79,3 @@ def executable_selection(entry: Entry) -> str | None:
         "executable": {"path": str(executable.path), "sha256": executable.sha256, "args": list(executable.args)},
     }
     return digest(whole if pins.private_protocol is None else {**whole, "private_protocol": pins.private_protocol})
-
-
-def is_reachable(endpoint: str) -> bool:
-    """Whether a credential may be sent there: over https, and no user, query or fragment in it (CLI-235).
-
-    On this machine itself, by its loopback address, it may be sent without TLS: nobody else is on the way.
-    """
-    if not is_endpoint(endpoint) or any(character in endpoint for character in "@?#\\"):
-        return False
-    try:
-        parts = urlsplit(endpoint)
-        host, _ = parts.hostname, parts.port
-    except ValueError:
-        return False
-    return bool(host) and (parts.scheme == "https" or (parts.scheme == "http" and _is_loopback(host or "")))
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -9,6 +9,7 @@ from headwater.configuration.reading import beside, read, read_if_there
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from headwater.catalog.definitions import Defined
     from headwater.catalog.folders import ConnectorFolder
     from headwater.catalog.instances import Instance
     from headwater.configuration.model import Configuration, Entry
@@ -16,13 +17,33 @@ if TYPE_CHECKING:
     from headwater.settings import Settings
 
 
-def configuration_of(settings: Settings, *, needed: bool = True) -> Configuration:
-    """Read the configuration, or raise `invalid_configuration`; where it is not `needed`, there may be no file yet."""
+def configuration_of(settings: Settings, *, needed: bool = True, defined: bool = True) -> Configuration:
+    """Read the configuration, or raise `invalid_configuration`; where it is not `needed`, there may be no file yet.
+
+    With `defined`, instances of definitions that were named on the command line are there like others (CLI-1066).
+    """
     from headwater.catalog.instances import Instances
 
     configuration = (read if needed else read_if_there)(settings.config_path, shipped)
     names = [name.partition("/") for name in Instances(settings.collect_path).all()]
-    return beside(configuration, ((connector, instance) for connector, _, instance in names))
+    found = beside(configuration, ((connector, instance) for connector, _, instance in names))
+    return _with_defined(settings, found) if defined else found
+
+
+def _with_defined(settings: Settings, configuration: Configuration) -> Configuration:
+    """Add what is recorded of definitions; what is configured by the same names stays alone."""
+    if not settings.definitions_dir.exists():
+        return configuration
+    from msgspec.structs import replace
+
+    from headwater.catalog.definitions import Definitions
+    from headwater.configuration.model import unpinned
+
+    taken = {name for entry in configuration.entries for name in (entry.alias, entry.instance_id, entry.name)}
+    rows = Definitions(settings.definitions_dir).recorded().values()
+    entries = [replace(unpinned(row.connector, row.instance), definition=row.digest) for row in rows]
+    added = (entry for entry in entries if not taken & {entry.alias, entry.name})
+    return replace(configuration, entries=(*configuration.entries, *added))
 
 
 def check_enabled(settings: Settings, connector: str) -> None:
@@ -34,16 +55,29 @@ def check_enabled(settings: Settings, connector: str) -> None:
         raise unusable(DISABLED)
 
 
-def folder_of(settings: Settings, entry: Entry, collected: Instance | None) -> ConnectorFolder:
-    """Return the connector that serves an instance: the folder that it is collected from, or the one of its name."""
+def folder_of(settings: Settings, entry: Entry, collected: Instance | None) -> ConnectorFolder | Defined:
+    """Return what serves an instance: its definition, the folder that it is collected from, or the one of its name."""
     from headwater.catalog.folders import Catalog, folder_at
 
+    if entry.definition is not None:
+        return _defined(settings, entry.definition)
     if collected is not None and collected.folder is not None:
         return folder_at(collected.folder)
     return Catalog(settings.connectors_dir).find(entry.connector)
 
 
-def declared_by(folder: ConnectorFolder) -> Declared:
+def _defined(settings: Settings, digest: str) -> Defined:
+    from headwater.catalog.definitions import Definitions
+    from headwater.errors import refuse
+
+    found = Definitions(settings.definitions_dir).serving(digest)
+    if found is None:
+        message = "What was lowered of the definition cannot be read; ask with the definition's file again."
+        raise refuse("description_unavailable", message, next_action="retry_explicitly", safe="Nothing was sent.")
+    return found
+
+
+def declared_by(folder: ConnectorFolder | Defined) -> Declared:
     """Return what a connector declares that an instance of it is derived from."""
     from headwater.configuration.revisions import Declared
 
@@ -51,7 +85,8 @@ def declared_by(folder: ConnectorFolder) -> Declared:
     methods = {} if integration is None else integration.methods
     rule = options.get("endpoint")
     endpoint = rule.get("default") if isinstance(rule, dict) else None
-    return Declared(folder.version, methods, "endpoint" in options, endpoint if isinstance(endpoint, str) else None)
+    placed = endpoint if isinstance(endpoint, str) else None
+    return Declared(folder.version, methods, "endpoint" in options, placed, folder.default_profile)
 
 
 def placed_options(settings: Settings, name: str, folder: ConnectorFolder) -> dict[str, str]:

@@ -112,7 +112,7 @@ class Configuring:
         from headwater.catalog.folders import bundled
 
         named: dict[str, list[str]] = {}
-        for entry in configuration_of(self._settings, needed=False).instances:
+        for entry in configuration_of(self._settings, needed=False, defined=False).instances:
             if not entry.in_adapters:
                 named.setdefault(entry.connector, []).append(entry.instance)
         rows = []
@@ -124,7 +124,7 @@ class Configuring:
 
     def instances(self) -> Shown:
         """Return what is configured, each instance by its connector and its name (CLI-256, CLI-257)."""
-        configuration = configuration_of(self._settings, needed=False)
+        configuration = configuration_of(self._settings, needed=False, defined=False)
         rows = [
             {
                 "connector": entry.connector,

@@ -89,7 +89,7 @@ class Connecting:
         with opened(self._settings.database_path) as registry:
             configuration, target = self._placed(registry, selection, profile, endpoint)
             with advised(registry, target):
-                self._admit(target)
+                self._admit(configuration, target)
                 acquiring, entering = self._acquiring(registry, configuration, target, means)
                 done = await acquiring.connect(profile, entering)
         return self.connected(target, done)
@@ -254,11 +254,15 @@ class Connecting:
             return self._targets.configured(selection)
         return self._targets.placed(selection, endpoint, admit)
 
-    def _admit(self, target: Target) -> None:
-        """Refuse an integration that the operator has not enabled, or that is not in order (INT-106)."""
+    def _admit(self, configuration: Configuration, target: Target) -> None:
+        """Refuse an integration that the operator has not enabled, or that is not in order (INT-106).
+
+        A definition that a person named was read for it, and is no integration of this machine.
+        """
         from headwater.joining.reaching import integrations_of
 
-        if target.methods:
+        entry = configuration.find(target.connector, target.instance)
+        if target.methods and (entry is None or entry.definition is None):
             integrations_of(self._settings).usable(target.connector)
 
     @contextmanager
@@ -268,7 +272,7 @@ class Connecting:
         from headwater.joining.reaching import authenticator_of, custody_of
 
         configuration, target = self._targets.configured(selection)
-        self._admit(target)
+        self._admit(configuration, target)
         custody, mounted = custody_of(self._settings, configuration, self._passphrase)
         if mounted is not None:
             raise refuse("custody_read_only", safe="Nothing was sent.")

@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from headwater import clock
+from headwater.configuration.model import unpinned
 from headwater.configuration.selecting import invoked, select
 from headwater.connect.looking import selectors
 from headwater.errors import refuse
@@ -23,24 +26,27 @@ from headwater.store.sqlite.owner_records import OwnerRecords
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
+    from headwater.catalog.definitions import Defined
     from headwater.configuration.model import Entry
     from headwater.configuration.selecting import Selection
     from headwater.connect.model import Connection, Target
     from headwater.connect.using import Using
     from headwater.joining.connecting import Connecting
+    from headwater.manifest.definition import Definition
     from headwater.operate.reading import Reading
     from headwater.outbound.client import Client
     from headwater.settings import Settings
     from headwater.store.sqlite.invocations import Invocations
 
 Shown = dict[str, Any]
+Pins = tuple[str | None, str | None]
+"""The schema and the revision that an operation has to have, where they were given."""
 
 
 @dataclass(frozen=True)
 class Aimed:
-    """An operation of an instance, exposed and permitted. `name` is what was typed of the instance."""
+    """An operation of an instance, exposed and permitted."""
 
-    name: str
     target: Target
     description: Description
     described: Described
@@ -50,6 +56,12 @@ class Aimed:
         """How an answer names what was asked: never by its alias (CLI-578)."""
         operation = self.described.operation.id
         return {"connector": self.target.connector, "instance": self.target.instance, "operation": operation}
+
+    def check(self, given: Any) -> None:
+        """Raise `invalid_input` where the operation does not take what was given."""
+        from headwater.operate.reading import request_of
+
+        request_of(self.description, self.described, given)
 
     def describe(self) -> Shown:
         """Return how the operation is described, without asking anybody."""
@@ -86,14 +98,14 @@ class Operating:
 
         `schema` and `revision` are pins: where the description differs from one, it is `stale_description` (CLI-567).
         """
-        configuration = configuration_of(self._settings)
-        entry = invoked(configuration, name)
-        target, description = self._described(entry)
-        described = exposed(description, operation)
-        pins = ((schema, described.schema), (revision, described.revision))
-        if any(pin is not None and pin != now for pin, now in pins):
-            raise refuse("stale_description", safe="Nothing was asked or sent.")
-        return Aimed(name, target, description, described)
+        target, description = self._described(invoked(configuration_of(self._settings), name))
+        return _aimed(target, description, operation, (schema, revision))
+
+    def rehearsed(self, defined: Defined, instance: str, operation: str, pins: Pins) -> Aimed:
+        """Return an operation of a definition as `aimed` does, without that anything is recorded of it (CLI-1092)."""
+        entry = replace(unpinned(defined.name, instance), definition=defined.digest)
+        target = self._targets.served(entry, defined)
+        return _aimed(target, _description(target, entry, defined.definition), operation, pins)
 
     @asynccontextmanager
     async def reading(self, aimed: Aimed, reference: str | None) -> AsyncIterator[Reads]:
@@ -115,7 +127,7 @@ class Operating:
         """Raise where what an operation was admitted by is not so any more (CLI-589)."""
         from headwater.store.sqlite.connections import looked_at
 
-        now = self.aimed(f"{aimed.target.connector}/{aimed.target.instance}", aimed.described.operation.id)
+        now = self.aimed(aimed.target.name, aimed.described.operation.id)
         admit_read(now.described)
         if now.described.revision != aimed.described.revision:
             raise refuse("stale_description", safe="Nothing was sent.")
@@ -140,9 +152,22 @@ class Operating:
             command = f"headwater connections describe {target.name}"
             raise refuse("description_unavailable", message, next_action="revalidate_connection", command=command)
         definition = self._targets.folder(entry).definition or NOTHING
-        permitted = None if entry.permissions is None else entry.permissions.operations
-        allowed = allowed_by(definition, permitted)
-        return target, Description(target.connector, target.instance_id, definition, allowed)
+        return target, _description(target, entry, definition)
+
+
+def _description(target: Target, entry: Entry, definition: Definition) -> Description:
+    """Describe an instance. Of a definition that a person named, everything may be asked for, under its approval."""
+    named = tuple(definition.operations) if entry.definition is not None else None
+    permitted = named if entry.permissions is None else entry.permissions.operations
+    return Description(target.connector, target.instance_id, definition, allowed_by(definition, permitted))
+
+
+def _aimed(target: Target, description: Description, operation: str, pins: Pins) -> Aimed:
+    described = exposed(description, operation)
+    now = (described.schema, described.revision)
+    if any(pin is not None and pin != held for pin, held in zip(pins, now, strict=True)):
+        raise refuse("stale_description", safe="Nothing was asked or sent.")
+    return Aimed(target, description, described)
 
 
 class Reads:
@@ -160,10 +185,10 @@ class Reads:
 
     async def read(self, given: Any, seconds: float) -> Shown:
         """Ask once, within so many seconds, and return the whole answer. What was given is checked before anything."""
-        from headwater.operate.reading import request_of, timed_out
+        from headwater.operate.reading import timed_out
 
         until = clock.monotonic() + seconds
-        request_of(self._aimed.description, self._aimed.described, given)
+        self._aimed.check(given)
         try:
             async with asyncio.timeout(seconds):
                 reading = await self._admitted(until)

@@ -52,7 +52,7 @@ class Readiness:
 
 def readiness(settings: Settings) -> Readiness:
     """Look at everything, or raise `invalid_configuration` for a configuration that does not load (CLI-113)."""
-    configuration, confinement = configuration_of(settings, needed=False), survey()
+    configuration, confinement = configuration_of(settings, needed=False, defined=False), survey()
     keyring, *custody = _custody(settings, configuration)
     found = (
         _configuration(settings, configuration),

@@ -15,6 +15,7 @@ from headwater.joining.configured import configuration_of, declared_by, folder_o
 from headwater.settings import Settings
 
 if TYPE_CHECKING:
+    from headwater.catalog.definitions import Defined
     from headwater.catalog.folders import ConnectorFolder
     from headwater.configuration.model import Configuration, Entry
 
@@ -54,8 +55,8 @@ class Targets:
         entry = configuration.find(*name.split("/"))
         return None if entry is None or entry.pins is not None else (configuration, self.target(entry))
 
-    def folder(self, entry: Entry) -> ConnectorFolder:
-        """Return the connector that serves a configured instance."""
+    def folder(self, entry: Entry) -> ConnectorFolder | Defined:
+        """Return what serves a configured instance."""
         from headwater.catalog.instances import Instances
 
         return folder_of(self._settings, entry, Instances(self._settings.collect_path).all().get(entry.name))
@@ -63,7 +64,10 @@ class Targets:
     def target(self, entry: Entry) -> Target:
         """Return a configured instance as a target; one of a disabled connector can still be looked at."""
         entry = entry if not entry.enabled and entry.pins is None else admitted(entry)
-        folder = self.folder(entry)
+        return self.served(entry, self.folder(entry))
+
+    def served(self, entry: Entry, folder: ConnectorFolder | Defined) -> Target:
+        """Return an instance as a target, by what serves it."""
         declared = declared_by(folder)
         now = derived(entry, declared)
         endpoint, integration = now.endpoint or "", folder.integration
@@ -81,7 +85,7 @@ class Targets:
             executable=_executable(folder),
             enabled=entry.enabled,
             lacks_endpoint=declared.takes_endpoint and not endpoint,
-            is_placed=entry.endpoint is not None,
+            is_placed=entry.endpoint is not None or entry.definition is not None,
             permitted=None if entry.permissions is None else entry.permissions.profiles,
             provider="" if integration is None else integration.provider,
             refreshes=integration is not None and "credential_refresh" in integration.capabilities,
@@ -93,7 +97,7 @@ def _origin(endpoint: str) -> str:
     return f"{parts.scheme}://{parts.netloc}".lower() if endpoint else ""
 
 
-def _executable(folder: ConnectorFolder) -> str:
+def _executable(folder: ConnectorFolder | Defined) -> str:
     integration = folder.integration
     if integration is None or not integration.needs_hooks:
         return ENGINE

@@ -91,12 +91,17 @@ def read_definition(text: bytes, *, toml: bool) -> Definition:
 
 def examine_definition(text: bytes, *, toml: bool) -> tuple[Definition | None, list[Fault]]:
     """Read a definition and return it, or None and the faults."""
-    root, faults = _toml(text) if toml else parse(text)
+    root, faults = document_of(text, toml=toml)
     if faults:
         return None, faults
     reader = Reader()
-    definition = _definition(reader, root)
+    definition = read_operations(reader, root)
     return (None, reader.faults) if reader.faults else (definition, [])
+
+
+def document_of(text: bytes, *, toml: bool) -> tuple[dict[str, Any], list[Fault]]:
+    """Return the object that TOML or JSON holds and no fault, or nothing and why it cannot be read."""
+    return _toml(text) if toml else parse(text)
 
 
 def _toml(text: bytes) -> tuple[dict[str, Any], list[Fault]]:
@@ -112,8 +117,9 @@ def _toml(text: bytes) -> tuple[dict[str, Any], list[Fault]]:
     return root, []
 
 
-def _definition(reader: Reader, root: dict[str, Any]) -> Definition:
-    reader.no_others(root, _ROOT)
+def read_operations(reader: Reader, root: dict[str, Any], also: frozenset[str] = frozenset()) -> Definition:
+    """Read what can be asked by a document that may have other members `also`; faults go to the reader."""
+    reader.no_others(root, _ROOT | also)
     reader.choice(root, "format", (FORMAT,), required=True)
     found = reader.table(root, "operations", required=True)
     operations = {}

@@ -1,0 +1,98 @@
+"""`headwater invoke --definition`: an operation of a definition file that no configuration names."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headwater.cli.output import plain
+from headwater.cli.session import Cli
+from headwater.errors import refuse
+
+if TYPE_CHECKING:
+    from headwater.joining.defining import Defining
+    from headwater.joining.operating import Aimed
+
+_ANSWER_BYTES = 16
+
+
+class Asking:
+    """One command that asks by a definition file, from its words to its connection."""
+
+    def __init__(self, cli: Cli, words: Sequence[str], asked: Mapping[str, Any]) -> None:
+        """Read the definition, and refuse what does not go with it. Nothing is kept yet."""
+        if len(words) not in (1, 2):
+            raise refuse("invalid_input", "Name an operation of the definition.", field="target")
+        *target, self._operation = words
+        self._cli, self._asked = cli, asked
+        root = asked["definitions_root"]
+        self._defining: Defining = cli.host.defining(Path(asked["definition"]), None if root is None else Path(root))
+        self._instance = self._defining.named(target[0] if target else None)
+
+    def aimed(self) -> Aimed:
+        """Return the operation; unless it is only described, the definition is recorded from now on."""
+        pins = self._asked["schema"], self._asked["revision"]
+        operating = self._cli.host.operating
+        rehearsed = operating.rehearsed(self._defining.defined, self._instance, self._operation, pins)
+        if self._asked["describe"]:
+            return rehearsed
+        name = self._defining.record(self._instance)
+        return operating.aimed(name, self._operation, schema=pins[0], revision=pins[1])
+
+    def connect(self, aimed: Aimed) -> None:
+        """Have the instance connected: where it is not, ask once at the terminal whether to (CLI-1070, CLI-1071)."""
+        name = aimed.target.name
+        if self._asked["credential_file"] is not None and self._defining.is_mounted:
+            message = "The credential is read from where it is mounted, and not from a file."
+            raise refuse("invalid_input", message, safe="Nothing was sent.", field="credential_file")
+        if self._asked["reference"] is not None or self._defining.is_connected(name):
+            return
+        answer = _answered(f"{plain(name)} is not connected. Connect it to {plain(aimed.target.authority)} now? [y/N] ")
+        if answer not in ("y", "yes"):
+            message = "The definition's instance is not connected, and nobody at a terminal wanted it to be."
+            raise refuse("not_found", message, next_action="create_connection", safe="Nothing was acquired or sent.")
+        self._acquire(aimed)
+
+    def _acquire(self, aimed: Aimed) -> None:
+        import asyncio
+
+        from headwater.cli.consent import AtTerminal
+        from headwater.cli.protected import Source
+        from headwater.configuration.selecting import Selection
+        from headwater.connect.entries import Means
+        from headwater.connect.fields import entry_fields
+
+        file, target = self._asked["credential_file"], aimed.target
+        method = target.method(target.profile or "")
+        source = Source("file", file) if file is not None else Source("prompt")
+        asks = file is not None or (method is not None and bool(entry_fields(method)) and not self._defining.is_mounted)
+        means = Means(source.read if asks else None, AtTerminal())
+        selection = Selection(target.connector, target.instance)
+        asyncio.run(self._cli.host.connecting.connect(selection, means=means))
+
+
+def check_stdin(asked: Mapping[str, Any]) -> None:
+    """Refuse a credential and an input that both claim stdin, before either is read (CLI-366)."""
+    file = asked["credential_file"]
+    if file is None or asked["input_json"] is not None or asked["input_file"] is not None:
+        return
+    try:
+        if os.path.samestat(os.stat(file), os.fstat(0)):
+            message = "The credential and the input both stand at stdin; one of them has to come in another way."
+            raise refuse("invalid_input", message, safe="Nothing of it was read.", field="credential_file")
+    except (OSError, ValueError):
+        return
+
+
+def _answered(question: str) -> str | None:
+    """Return what is typed at the controlling terminal, None where there is none. Raise `interrupted` for Ctrl-C."""
+    from headwater.cli.hidden import controlling_terminal
+
+    try:
+        with controlling_terminal() as descriptor:
+            os.write(descriptor, question.encode())
+            return os.read(descriptor, _ANSWER_BYTES).decode(errors="replace").strip().lower()
+    except OSError:
+        return None

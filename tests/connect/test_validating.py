@@ -370,3 +370,19 @@ def test_a_longer_lifetime_than_allowed_is_cut(world):
     world.configure(methods=(replace(TOKEN, evidence_lifetime_ms=900_000),))
     evidence = world.connect().connection.evidence
     assert evidence.valid_until_ms - evidence.collected_at_ms == 300_000
+
+
+@pytest.mark.clause("CLI-904")
+def test_a_check_whose_connection_changed_meanwhile_publishes_nothing(world):
+    """Somebody else's commit came between what was read and what was to be written."""
+    connection = world.connect().connection
+
+    def meanwhile():
+        world.provider.meanwhile = lambda: None
+        held = world.held
+        world.registry.publish(held, replace(held, revision=held.revision + 1), world.clock.millis)
+
+    world.provider.meanwhile = meanwhile
+    with refused("revision_conflict", "retry_explicitly", "publication"):
+        world.revalidate()
+    assert world.held.evidence == connection.evidence

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 from connectors.connecting import written
 from journeys.conftest import GUESTS, Headwater
@@ -89,11 +90,21 @@ class Desk:
         (self.headwater.place / "connector" / "operations.toml").write_text(operations)
 
     def lapse(self) -> None:
-        """Let what was last checked of the connection be too old."""
+        """Let what was last checked of the first connection be too old."""
         with opened(self.headwater.state / "headwater.db") as registry:
-            (now,) = registry.held(os.geteuid(), "shop.me")
+            now = registry.held(os.geteuid(), "shop.me")[0]
             evidence = replace(now.evidence, collected_at_ms=1, valid_until_ms=2)
             assert registry.publish(now, replace(now, evidence=evidence), 0)
+
+    def another_connection(self) -> str:
+        """Have the connection of each instance twice, as from before there was just one; custody has it once."""
+        database = apsw.Connection(str(self.headwater.state / "headwater.db"))
+        columns = [row[1] for row in database.execute("PRAGMA table_info(connections)")]
+        values = ", ".join("reference || 'x'" if name == "reference" else name for name in columns)
+        database.execute(f"INSERT INTO connections ({', '.join(columns)}) SELECT {values} FROM connections")
+        database.close()
+        with opened(self.headwater.state / "headwater.db") as registry:
+            return registry.held(os.geteuid(), "shop.me")[-1].reference
 
     def configure(self, table: str = "", head: str = "") -> None:
         """Write the configuration, with more in the table of the instance."""

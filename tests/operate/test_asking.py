@@ -40,7 +40,7 @@ class TestAnswers:
         assert desk.ask("a")["result"]["body"] == ""
         assert (desk.ask("b")["result"]["status"], desk.ask("b")["result"]["body"]) == (204, None)
 
-    @pytest.mark.clause("CLI-919", "CLI-920", "CLI-921", "CLI-929", "CLI-935")
+    @pytest.mark.clause("CLI-919", "CLI-920", "CLI-921", "CLI-929", "CLI-935", "CLI-634")
     @pytest.mark.parametrize(
         ("statuses", "told"),
         [
@@ -293,6 +293,17 @@ class TestConnections:
         asked = len(desk.running.asked)
         desk.ask()
         assert [one.path for one in desk.running.asked[asked:]] == ["/whoami", "/orders"]
+
+    @pytest.mark.clause("CLI-564", "CLI-565")
+    def test_of_several_that_are_ready_one_has_to_be_named(self, desk):
+        desk.another_connection()
+        error = desk.refused()
+        assert failure_of(error) == ("connection_unresolved", "admission", "none", None)
+        assert [row["state"] for row in error.data["connections"]] == ["ready", "ready"]
+        desk.lapse()
+        assert (
+            desk.refused().code == "custody_unavailable"
+        )  # the one that is ready was chosen; custody lacks the copy's
 
     @pytest.mark.clause("CLI-561", "CLI-563")
     def test_a_named_connection_is_the_one_that_is_used(self, desk):

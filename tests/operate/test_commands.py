@@ -85,7 +85,7 @@ class TestOperations:
 
 
 class TestInvoke:
-    @pytest.mark.clause("CLI-550", "CLI-554", "CLI-558", "CLI-566", "CLI-582")
+    @pytest.mark.clause("CLI-550", "CLI-554", "CLI-558", "CLI-566", "CLI-582", "CLI-343")
     def test_a_connector_and_an_operation_are_enough(self, desk, typed):
         answer = typed.type("invoke", "shop", "orders.list", "--input-json", '{"state": "open"}').result
         assert answer["result"]["body"] == [{"number": "1", "item": "tea"}]

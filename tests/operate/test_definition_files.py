@@ -254,6 +254,14 @@ class TestCache:
         records = (typed.state / "definitions" / "instances.toml").read_text()
         assert records.count("[connectors.") == 1
 
+    @pytest.mark.clause("CLI-1074", "CLI-1094")
+    def test_of_several_connections_one_has_to_be_named(self, unconnected, typed, file, entry):
+        connected(typed, file, entry)
+        unconnected.connect()
+        unconnected.another_connection()
+        answer = typed.type("invoke", "--definition", str(file), *ASK)
+        assert failure(answer) == ("invalid_input", "arguments", "none", "connection")
+
     @pytest.mark.clause("CLI-1066")
     def test_it_is_selected_like_others_and_listed_with_none(self, typed, file, entry):
         connected(typed, file, entry)

@@ -38,7 +38,7 @@ def test_the_definitions_that_are_brought_along_are_in_order():
     assert all(one.effect == "read" for definition in found for one in definition.operations.values())
 
 
-@pytest.mark.clause("CLI-1095")
+@pytest.mark.clause("CLI-1095", "CLI-572")
 @pytest.mark.parametrize(
     ("text", "found"),
     [

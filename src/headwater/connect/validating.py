@@ -167,5 +167,5 @@ class Validating:
             now = self.registry.find(before.owner, before.reference)
             if now is not None and now.lifecycle == "revoked":
                 raise refuse("revoked", "The connection was revoked meanwhile.")
-            raise refuse("lifecycle_conflict", "The connection changed meanwhile.", safe="Nothing was published.")
+            raise refuse("revision_conflict", "The connection changed meanwhile.", safe="Nothing was published.")
         return replace(after, fence=before.fence + 1)

@@ -48,5 +48,5 @@ class Journal(Protocol):
         ...
 
     def answered(self, request_id: str, outcome: str) -> None:
-        """Note what came of it: `succeeded`, or the code of its failure."""
+        """Note what came of it: `succeeded`, or the code of its failure. Of a read that is durable a little later."""
         ...

@@ -18,16 +18,25 @@ class Asking(NamedTuple):
 
 
 class Invocations:
-    """The requests of one instance. Each note is a transaction of its own, and durable when it returns."""
+    """The requests of one instance, one after the other. That one is sent is durable when `dispatched` returns.
+
+    What came of a read is written together with the next request, or at the end: a walk waits for the disk once a page.
+    """
 
     def __init__(self, path: Path, asking: Asking) -> None:
         self._asking = asking
         self._sql = queries("invocations")
         self._connection = open_database(path)
+        self._unwritten: tuple[int, str, str] | None = None
 
     def close(self) -> None:
-        """Let go of the database."""
-        self._connection.close()
+        """Write what is left, and let go of the database."""
+        try:
+            if self._unwritten is not None:
+                with translated(), transaction(self._connection):
+                    self._write_outcome()
+        finally:
+            self._connection.close()
 
     def dispatched(self, connection: str, operation: str, revision: str, effect: Effect) -> str:
         """See `Journal.dispatched`. Reads that are older than the newest ones are forgotten."""
@@ -36,14 +45,19 @@ class Invocations:
         old = (who.owner, who.instance_id, who.owner, who.instance_id, limits.INVOCATIONS_KEPT)
         row = (request_id, *who, connection, operation, revision, effect, now)
         with translated(), transaction(self._connection):
+            self._write_outcome()
             self._connection.execute(self._sql["dispatched"], row)
             self._connection.execute(self._sql["forget_old"], old)
         return request_id
 
     def answered(self, request_id: str, outcome: str) -> None:
         """See `Journal.answered`."""
-        with translated(), transaction(self._connection):
-            self._connection.execute(self._sql["answered"], (clock.millis(), outcome, request_id))
+        self._unwritten = (clock.millis(), outcome, request_id)
+
+    def _write_outcome(self) -> None:
+        if self._unwritten is not None:
+            self._connection.execute(self._sql["answered"], self._unwritten)
+            self._unwritten = None
 
 
 def past(path: Path, asking: Asking, before: int, limit: int) -> list[dict[str, Any]]:

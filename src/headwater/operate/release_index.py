@@ -1,5 +1,8 @@
 """The index of a release of definitions, and every reason not to take it.
 
+A release is files that say what providers can be asked. Its *index* names each of them by size and SHA-256, and the
+*asset*, the archive that holds them.
+
     {"schema": "urn:beyond10x:connectors-definitions-index:1", "tag": "0.3.0", "commit": "<hex>",
      "asset": {"name": "definitions-0.3.0.tar.gz", "sha256": "<hex>"},
      "files": [{"path": "github/api.toml", "size": 1207, "sha256": "<hex>"}, ...],

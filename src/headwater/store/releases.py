@@ -135,14 +135,14 @@ def _difference(place: Path, release: Release) -> str:
     wanted = {"index.json": (len(release.document), release.digest)}
     wanted |= {f"files/{file.path}": (file.size, file.sha256) for file in release.index.files}
     folders = {os.fspath(above) for path in wanted for above in PurePosixPath(path).parents} | {"files"}
+    if not _is_sealed(place, stat.S_IFDIR, _FOLDER_MODE):
+        return release.digest
     waiting = [""]
     while waiting:
         folder = waiting.pop()
-        if not _is_sealed(place / folder, stat.S_IFDIR, _FOLDER_MODE):
-            return _shown(folder, release)
         for name in sorted(os.listdir(place / folder)):
             inner = f"{folder}/{name}" if folder else name
-            if inner in folders:
+            if inner in folders and _is_sealed(place / inner, stat.S_IFDIR, _FOLDER_MODE):
                 waiting.append(inner)
             elif inner not in wanted or not _is_file(place / inner, *wanted.pop(inner)):
                 return _shown(inner, release)

@@ -78,7 +78,7 @@ class TestCommand:
         """Connectors, instances and connections are the same, whatever the lock says; no owner runs."""
         with person.settings.config_path.open("a") as file:
             file.write("[connectors.github.instances.work]\n")
-        named = ("instances describe github/work", "connections list github/work")
+        named = ("instances describe github/work", "connections list github/work", "operations list github/work")
         looks = [look.split() for look in ("list", "instances list", *named)]
         person.publish({"github/api.toml": b"name = 'another'\n"})
         before = [{**run(person, "json", *words).result, "observed_at_ms": 0} for words in looks]

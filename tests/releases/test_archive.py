@@ -57,15 +57,7 @@ def test_a_file_that_is_not_the_one_named_is_told_by_its_path(content, person: P
 
 FOLDER, LINK, HARD = tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE
 HOSTILE = {
-    "a symbolic link": member("link", kind=LINK, linkname="/etc/passwd"),
-    "a symbolic link in the place of a file": member("acme/api.toml", kind=LINK, linkname="../empty.toml"),
-    "a hard link": member("link", kind=HARD, linkname=f"{TOP}/empty.toml"),
-    "a character device": member("null", kind=tarfile.CHRTYPE, devmajor=1, devminor=3),
-    "a block device": member("disk", kind=tarfile.BLKTYPE),
-    "a pipe": member("pipe", kind=tarfile.FIFOTYPE),
-    "a contiguous file": member("contiguous", kind=tarfile.CONTTYPE),
-    "a sparse file": member("sparse", kind=tarfile.GNUTYPE_SPARSE),
-    "an unknown kind": member("volume", kind=b"V"),
+    "a surplus link": member("link", kind=LINK, linkname="/etc/passwd"),
     "a second top folder": member("", kind=FOLDER, name="other"),
     "a file of a second top folder": member("", name="other/x"),
     "a file beside the top folder": member("", name="x"),
@@ -84,7 +76,17 @@ HOSTILE = {
     "a pax name above the top": member("x", pax_headers={"path": "../x"}),
     "a pax name that is empty": member("x", pax_headers={"path": ""}),
     "a pax size that is no number": member("x", pax_headers={"size": "-1"}),
-    "a sparse file of pax": member("x", pax_headers={"GNU.sparse.major": "1", "GNU.sparse.minor": "0"}),
+}
+OTHER_KINDS = {
+    "a symbolic link": {"kind": LINK, "linkname": "acme/api.toml"},
+    "a hard link": {"kind": HARD, "linkname": f"{TOP}/acme/api.toml"},
+    "a character device": {"kind": tarfile.CHRTYPE, "devmajor": 1, "devminor": 3},
+    "a block device": {"kind": tarfile.BLKTYPE},
+    "a pipe": {"kind": tarfile.FIFOTYPE},
+    "a contiguous file": {"kind": tarfile.CONTTYPE},
+    "a sparse file": {"kind": tarfile.GNUTYPE_SPARSE},
+    "a sparse file of pax": {"pax_headers": {"GNU.sparse.major": "1", "GNU.sparse.minor": "0"}},
+    "an unknown kind": {"kind": b"V"},
 }
 
 
@@ -92,6 +94,14 @@ HOSTILE = {
 @pytest.mark.parametrize("further", HOSTILE.values(), ids=HOSTILE)
 def test_an_entry_that_the_index_does_not_mean_is_refused(further, person: Person):
     person.publish(archive=packed(FILES, further))
+    assert person.code() == INVALID
+
+
+@pytest.mark.clause("CLI-515")
+@pytest.mark.parametrize("said", OTHER_KINDS.values(), ids=OTHER_KINDS)
+def test_an_entry_that_is_no_file_does_not_stand_for_an_empty_one(said, person: Person):
+    others = {path: content for path, content in FILES.items() if content}
+    person.publish(archive=packed(others, member("empty.toml", **said)))
     assert person.code() == INVALID
 
 
@@ -127,6 +137,24 @@ BROKEN = {
 @pytest.mark.parametrize("asset", BROKEN.values(), ids=BROKEN)
 def test_what_is_no_gzip_tar_is_refused(asset):
     assert told(FILES, asset) == ("release_invalid", None)
+
+
+def test_one_header_has_at_most_1_mib():
+    """Where there are so many files that the archive may hold more beside them."""
+    files = {f"{number:03}": b"" for number in range(200)}
+    assert read(files, packed(files, pax_headers={"comment": "x" * (MIB - 100)})) == files
+    assert told(files, packed(files, pax_headers={"comment": "x" * MIB})) == ("release_invalid", None)
+
+
+def test_a_size_may_be_written_in_bytes_as_gnu_does():
+    def sized(size: bytes) -> bytes:
+        block = WHOLE[512:636] + size + WHOLE[648:1_024]
+        total = sum(block) - sum(block[148:156]) + 8 * ord(" ")
+        return compress(WHOLE[:512] + block[:148] + b"%06o\0 " % total + block[156:] + WHOLE[1_024:])
+
+    assert read(FILES, sized(b"\x80" + len(FILES["acme/api.toml"]).to_bytes(11))) == FILES
+    assert told(FILES, sized(b"\x80" + b"\xff" * 11)) == ("digest_mismatch", "acme/api.toml")
+    assert told(FILES, sized(b"\xff" * 12)) == ("release_invalid", None)
 
 
 def test_a_header_of_an_entry_that_does_not_come_is_refused():

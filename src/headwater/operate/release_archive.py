@@ -51,10 +51,10 @@ def _room(index: Index) -> int:
 
 
 def _divided(entry: Entry) -> tuple[str, str]:
-    """Return the folder at the top that an entry lies under, and its path below that."""
+    """Return the folder at the top that an entry lies under, and its path below that; for a file beside it, no path."""
     name = entry.name.removesuffix("/") if entry.is_folder else entry.name
     first, _, path = name.partition("/")
-    if not (path or entry.is_folder) or set(name.split("/")) & {"", ".", ".."}:
+    if set(name.split("/")) & {"", ".", ".."}:
         raise invalid("an entry of its asset does not lie under one folder at the top")
     return first, path
 

@@ -85,7 +85,7 @@ class ReleaseRepository:
     def read(self, file: str, at_most: int) -> bytes:
         """See `ReleaseSource.read`."""
         try:
-            return asyncio.run(self._read(f"{self._url}/{quote(file, safe='')}", at_most))
+            return asyncio.run(self._read(f"{self._url}/{quote(file)}", at_most))
         except (Unanswered, TimeoutError, httpx2.InvalidURL, ValueError) as error:
             raise _unreadable() from error
 

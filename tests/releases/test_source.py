@@ -2,6 +2,7 @@
 
 import os
 import socket
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -217,6 +218,15 @@ class TestRepository:
         assert person.refusal(f"{running.url}/acme/definitions").code == "digest_mismatch"
         forge.said[f"{PATH}/{ASSET}"] = Reply(body=bytes(64 * limits.MIB + 1))
         assert person.code(f"{running.url}/acme/definitions") == UNAVAILABLE
+
+    def test_an_asset_is_held_once(self, person, running, forge):
+        forge.said[f"{PATH}/{ASSET}"] = Reply(body=bytes(32 * limits.MIB))
+        tracemalloc.start()
+        try:
+            assert person.refusal(f"{running.url}/acme/definitions").code == "digest_mismatch"
+            assert tracemalloc.get_traced_memory()[1] < 48 * limits.MIB
+        finally:
+            tracemalloc.stop()
 
 
 def whole_index(person: Person, size: int) -> bytes:

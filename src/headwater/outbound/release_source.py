@@ -15,7 +15,7 @@ from headwater import limits
 from headwater.errors import HeadwaterError, refuse
 from headwater.operate.release_index import UNCHANGED
 from headwater.operate.release_names import unfit_source
-from headwater.outbound.client import Bounds, Client, Reach, Unanswered
+from headwater.outbound.client import Answer, Bounds, Client, Reach, Unanswered
 
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _HEADERS: Final = {"accept": "*/*"}
@@ -85,11 +85,12 @@ class ReleaseRepository:
     def read(self, file: str, at_most: int) -> bytes:
         """See `ReleaseSource.read`."""
         try:
-            return asyncio.run(self._read(f"{self._url}/{quote(file)}", at_most))
+            return asyncio.run(self._read(f"{self._url}/{quote(file)}", at_most)).body
         except (Unanswered, TimeoutError, httpx2.InvalidURL, ValueError) as error:
             raise _unreadable() from error
 
-    async def _read(self, address: str, at_most: int) -> bytes:
+    async def _read(self, address: str, at_most: int) -> Answer:
+        """Return an answer and not its bytes: `asyncio.run` writes out what it gets, and an answer is short then."""
         url = httpx2.URL(address)
         async with asyncio.timeout(limits.RELEASE_SECONDS):
             for _ in range(1 + limits.RELEASE_REDIRECTS):
@@ -99,7 +100,7 @@ class ReleaseRepository:
                 if answer.status == 404:
                     raise _absent()
                 if answer.status == 200:
-                    return answer.body
+                    return answer
                 if answer.status not in _REDIRECTS or answer.location is None:
                     raise _unreadable()
                 url = url.join(answer.location)

@@ -75,7 +75,6 @@ HOSTILE = {
     "a folder with bytes": member("folder", b"12345", kind=FOLDER),
     "a pax name above the top": member("x", pax_headers={"path": "../x"}),
     "a pax name that is empty": member("x", pax_headers={"path": ""}),
-    "a pax size that is no number": member("x", pax_headers={"size": "-1"}),
 }
 OTHER_KINDS = {
     "a symbolic link": {"kind": LINK, "linkname": "acme/api.toml"},
@@ -87,6 +86,7 @@ OTHER_KINDS = {
     "a sparse file": {"kind": tarfile.GNUTYPE_SPARSE},
     "a sparse file of pax": {"pax_headers": {"GNU.sparse.major": "1", "GNU.sparse.minor": "0"}},
     "an unknown kind": {"kind": b"V"},
+    "a pax size that is no number": {"pax_headers": {"size": "-0"}},
 }
 
 
@@ -99,7 +99,7 @@ def test_an_entry_that_the_index_does_not_mean_is_refused(further, person: Perso
 
 @pytest.mark.clause("CLI-515")
 @pytest.mark.parametrize("said", OTHER_KINDS.values(), ids=OTHER_KINDS)
-def test_an_entry_that_is_no_file_does_not_stand_for_an_empty_one(said, person: Person):
+def test_an_entry_that_is_no_plain_file_does_not_stand_for_an_empty_one(said, person: Person):
     others = {path: content for path, content in FILES.items() if content}
     person.publish(archive=packed(others, member("empty.toml", **said)))
     assert person.code() == INVALID
@@ -117,7 +117,8 @@ BROKEN = {
     "nothing": b"",
     "no gzip": WHOLE,
     "no tar": compress(b"x" * 1_024),
-    "a short tar": compress(WHOLE[:700]),
+    "a tar that ends in a header": compress(WHOLE[:700]),
+    "a tar that ends in a file": compress(WHOLE[:1_030]),
     "a gzip file that is cut off": packed(FILES)[:-9],
     "a gzip file without its sum": packed(FILES)[:-8],
     "a gzip file with another sum": packed(FILES)[:-8] + b"12345678",

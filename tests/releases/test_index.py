@@ -226,6 +226,7 @@ def test_the_earliest_check_that_fails_is_told(person):
     person.publish(archive=surplus, **broken)
     seen.append(person.refusal().code)
     assert seen == ["unknown_format_version", "release_invalid", "unmet_feature", "digest_mismatch", "release_invalid"]
+    assert not person.settings.releases_dir.exists()
 
 
 letters = st.text("aB/\\.\0\ud800é", max_size=5)

@@ -197,6 +197,11 @@ def turn_into_a_folder(path: Path) -> None:
     path.mkdir(0o555)
 
 
+def turn_into_a_pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path, 0o444)
+
+
 def link(path: Path) -> None:
     target = path.with_name("moved")
     path.rename(target)
@@ -211,6 +216,7 @@ ALTERED = {
     "a program": ("acme/api.toml", lambda at: (at / API).chmod(0o555)),
     "a file that is gone": ("acme/api.toml", lambda at: put(at / API, Path.unlink)),
     "a file that is a folder": ("acme/api.toml", lambda at: put(at / API, turn_into_a_folder)),
+    "a pipe": ("empty.toml", lambda at: put(at / "files/empty.toml", turn_into_a_pipe)),
     "a link to a file": ("acme/api.toml", lambda at: put(at / API, link)),
     "a surplus file": ("acme/more/x", lambda at: put(at / "files/acme/more/x", touch)),
     "a surplus folder": ("x", lambda at: put(at / "files/x", lambda path: path.mkdir(0o555))),

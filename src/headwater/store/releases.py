@@ -25,7 +25,7 @@ from headwater.operate.release_archive import Unpacked
 from headwater.operate.release_index import Release
 from headwater.owned import synced
 
-Entry = Literal["created", "existing"]
+Disposition = Literal["created", "existing"]
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -45,7 +45,7 @@ class ReleaseCache:
         return self._home / release.digest
 
     @contextmanager
-    def holding(self, release: Release, files: Unpacked) -> Iterator[Entry]:
+    def holding(self, release: Release, files: Unpacked) -> Iterator[Disposition]:
         """Have the entry of a release in its place. Yield whether it was made for this.
 
         An existing one is left as it is; raise `digest_mismatch` where it is not exactly the release (CLI-520). Raise

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from headwater.joining.owning import Owning
     from headwater.joining.programs import CollectRequest, Program, Watching
     from headwater.joining.readiness import Readiness
+    from headwater.joining.releases import Releases
     from headwater.joining.signing_in import SigningIn
     from headwater.secret import Secret
     from headwater.store.sqlite.cursors import StreamState
@@ -204,6 +205,13 @@ class Host:
         from headwater.joining.owning import Owning
 
         return Owning(self.settings, self.configuring)
+
+    @property
+    def releases(self) -> Releases:
+        """The releases of definitions."""
+        from headwater.joining.releases import Releases
+
+        return Releases(self.settings)
 
     # Collecting.
 

@@ -269,3 +269,18 @@ WALK_PAGES: Final = 10_000
 WALK_PAGES_DEFAULT: Final = 20
 WALK_POSITION_BYTES: Final = 16 * KIB
 WALK_ENDS: Final = 16
+
+# A release of definitions: what is read of it, what it may hold, and how it is unpacked.
+RELEASE_INDEX_BYTES: Final = 4 * MIB
+RELEASE_ASSET_BYTES: Final = 64 * MIB
+RELEASE_FILES: Final = 16_384
+RELEASE_BYTES: Final = 512 * MIB  # of its files, in all
+RELEASE_TAG_BYTES: Final = 128
+RELEASE_FEATURE_BYTES: Final = 64
+RELEASE_SEGMENT_BYTES: Final = 255  # of a path
+RELEASE_FOLDERS: Final = 128  # around a file that can be kept
+RELEASE_FILE_ROOM_BYTES: Final = 8 * KIB  # what an archive may hold beside a file
+RELEASE_ROOM_BYTES: Final = 1 * MIB  # and beside all of them; one header is no larger either
+RELEASE_PIECE_BYTES: Final = 64 * KIB  # inflated at once
+RELEASE_SECONDS: Final = 600.0  # for one file to come from a repository
+RELEASE_REDIRECTS: Final = 5

@@ -21,6 +21,11 @@ class Settings(NamedTuple):
         return self.config_path.with_name("collect.toml")
 
     @property
+    def definitions_lock_path(self) -> Path:
+        """Which release of definitions was installed last, beside the configuration."""
+        return self.config_path.with_name("definitions.lock")
+
+    @property
     def private(self) -> tuple[Path, ...]:
         """What no connector may see: the state, and the configuration with its folder where that is the usual one."""
         folder = self.config_path.parent
@@ -82,6 +87,11 @@ class Settings(NamedTuple):
     def connectors_dir(self) -> Path:
         """Connectors that were added by the person."""
         return self.state_dir / "connectors"
+
+    @property
+    def releases_dir(self) -> Path:
+        """The releases of definitions that were installed, a folder each."""
+        return self.state_dir / "installed-definitions"
 
 
 def resolve(config: str | None, state_dir: str | None, environment: Mapping[str, str] | None = None) -> Settings:

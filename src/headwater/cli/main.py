@@ -38,6 +38,7 @@ COMMANDS = {
     "adapters": ("instances:adapters", "The old name of instances (deprecated)."),
     "connections": ("connections:connections", "Accounts, connected once to the instances that need them."),
     "connectors": ("connectors:connectors", "What can be run; make one; check one; add one."),
+    "definitions": ("definitions:definitions", "Releases of definitions: install one."),
     "completions": ("completions:completions", "Print what a shell needs to complete commands."),
 }
 

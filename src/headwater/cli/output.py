@@ -127,6 +127,7 @@ class Output:
                 f"headwater: {plain(error.message)}",
                 *(f"  {plain(x)}" for x in error.data.get("explanation", ())),
             ]
+            lines += [f"  {name}: {plain(error.data[name])}" for name in ("file", "feature") if name in error.data]
             lines += [f"  {error.safe}"] if error.safe else []
             command = error.command or _NEXT.get(error.next_action, "")
             lines += [f"  Next: {typed(command)}"] if command else []

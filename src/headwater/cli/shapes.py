@@ -390,6 +390,11 @@ SHAPES: Final[Mapping[str, Shape]] = {
         "left_out": {...: str},
         "clauses": [{"clause": str, "level": str, "verdict": str, ...: object}],
     },
+    "definitions install": {
+        **dict.fromkeys(("source", "tag", "commit", "index_sha256", "lock_path", "cache_path", "cache_entry"), str),
+        "features": _NAMES,
+        "files": int,
+    },
     "connectors validate": {**_DECLARED, "advice": _FAULTS},
 }
 

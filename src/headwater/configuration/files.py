@@ -4,8 +4,8 @@ import errno
 import fcntl
 import os
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -72,6 +72,22 @@ def replace_owned(path: Path, before: bytes, after: bytes) -> None:
         except OSError:
             os.unlink(temporary, dir_fd=within)
             raise
+        synced(within)
+
+
+@contextmanager
+def replacing(path: Path, content: bytes) -> Iterator[Callable[[], None]]:
+    """Write a file for its owner alone beside its place. What is yielded puts it there, over what is there.
+
+    Raise OSError where the disk refuses it; without that call nothing has changed.
+    """
+    with _folder(path.parent) as within:
+        temporary = _written(within, path.name, content)
+        try:
+            yield lambda: os.rename(temporary, path.name, src_dir_fd=within, dst_dir_fd=within)
+        finally:
+            with suppress(FileNotFoundError):
+                os.unlink(temporary, dir_fd=within)
         synced(within)
 
 

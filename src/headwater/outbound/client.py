@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
+from io import BytesIO
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from pathlib import Path
 from typing import Any, Final, Self
@@ -200,7 +201,12 @@ class Client:
 
     @cached_property
     def _trusted(self) -> ssl.SSLContext:
+        """The certificates of the instance, or of the system: where the system has them, not where a variable says."""
+        places = ssl.get_default_verify_paths()
+        system = places.openssl_cafile if Path(places.openssl_cafile).exists() else None
         try:
+            if self._reach.ca_file is None:
+                return ssl.create_default_context(cafile=system, capath=places.openssl_capath)
             return ssl.create_default_context(cafile=self._reach.ca_file)
         except OSError:
             raise refuse("invalid_configuration", "The instance's file of certificates cannot be used.") from None
@@ -220,14 +226,14 @@ async def _answer(client: httpx2.AsyncClient, request: httpx2.Request, bounds: B
     try:
         if response.headers.get("content-encoding", "identity") != "identity":
             raise Unanswered("provider_protocol_error", sent=True)
-        body = bytearray()
+        body = BytesIO()  # which hands its bytes out without another copy of them
         async for part in response.aiter_raw():
-            body += part
-            if len(body) > bounds.answer_bytes:
+            body.write(part)
+            if body.tell() > bounds.answer_bytes:
                 raise Unanswered("provider_protocol_error", sent=True, too_large=True)
         return Answer(
             status=response.status_code,
-            body=bytes(body),
+            body=body.getvalue(),
             retry_after=retry_after(response.headers.get_list("retry-after"), clock.now()),
             date=http_date(response.headers.get("date", "")),
             media_type=response.headers.get("content-type", "").partition(";")[0].strip().lower(),

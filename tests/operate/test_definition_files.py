@@ -220,6 +220,18 @@ class TestFiles:
         assert (provider.base_url, faults) == ("https://acme.example.org", [])
 
 
+class TestChecking:
+    @pytest.mark.clause("CLI-1096")
+    def test_what_is_wrong_is_told_with_its_place_and_what_is_not_is_in_order(self, typed, file):
+        assert typed.type("definitions", "check", str(file)).result["faults"] == []
+        file.write_text(file.read_text().replace('path = "/orders"', "").replace('scheme = "token"', 'scheme = "x"'))
+        told = typed.type("definitions", "check", str(file))
+        assert (told.status, told.failure["code"]) == (1, "not_conforming")
+        places = [line.partition(":")[0] for line in told.failure["explanation"]]
+        assert set(places) == {"/auth/methods/0/scheme", "/operations/orders.list/path"}
+        assert typed.type("definitions", "check", str(file) + "x").status == 2
+
+
 class TestCache:
     @pytest.mark.clause("CLI-1053", "CLI-1055", "CLI-1056", "CLI-1075")
     def test_an_entry_is_of_every_file_that_was_read(self, unconnected, typed, file, entry):

@@ -1,14 +1,36 @@
-"""`headwater definitions`: releases of definitions, which say what providers can be asked."""
+"""`headwater definitions`: definitions, which say what services can be asked, and releases of them."""
+
+from pathlib import Path
 
 import click
 
-from headwater.cli.output import plain
+from headwater.cli.output import plain, typed
 from headwater.cli.session import Cli, pass_cli
+from headwater.errors import refuse
 
 
 @click.group()
 def definitions() -> None:
-    """Releases of definitions, which say what providers can be asked."""
+    """Definitions, which say what services can be asked, and releases of them."""
+
+
+@definitions.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--definitions-root", "root", type=click.Path(path_type=Path), help="Where definitions share files.")
+@pass_cli
+def check(cli: Cli, file: Path, root: Path | None) -> None:
+    """Say what is wrong with a definition file, each fault with its place.
+
+    Exit status: 0 nothing is, 1 something is, 2 the file cannot be read.
+    """
+    from headwater.joining.defining import checked
+
+    faults = checked(file, root)
+    if faults:
+        lines = [f"{fault['pointer'] or '/'}: {fault['message']}" for fault in faults]
+        raise refuse("not_conforming", "The definition cannot be used.", explanation=lines)
+    ask = f"  Next: {typed('headwater')} invoke --definition {plain(file)} OPERATION --describe"
+    cli.output.result({"definition": str(file), "faults": []}, lambda: ["The definition is in order.", ask])
 
 
 @definitions.command()

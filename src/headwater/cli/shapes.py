@@ -390,6 +390,7 @@ SHAPES: Final[Mapping[str, Shape]] = {
         "left_out": {...: str},
         "clauses": [{"clause": str, "level": str, "verdict": str, ...: object}],
     },
+    "definitions check": {"definition": str, "faults": []},
     "definitions install": {
         **dict.fromkeys(("source", "tag", "commit", "index_sha256", "lock_path", "cache_path", "cache_entry"), str),
         "features": _NAMES,

@@ -269,3 +269,12 @@ WALK_PAGES: Final = 10_000
 WALK_PAGES_DEFAULT: Final = 20
 WALK_POSITION_BYTES: Final = 16 * KIB
 WALK_ENDS: Final = 16
+
+# Why a provider refused, as it says itself: what is told of it, its start that is looked at, and the longest that is.
+REASON_BYTES: Final = 256
+REASON_LOOKED_AT_BYTES: Final = 4 * KIB
+REASON_TAKEN_BYTES: Final = 64 * KIB
+# What it may not hold: a run or a word that looks like a token, and a piece of a credential.
+REASON_RUN_BYTES: Final = 32
+REASON_WORD_BYTES: Final = 16
+REASON_PIECE_BYTES: Final = 8

@@ -60,7 +60,7 @@ async def signed_in(provider, client="public-300", account="ada", *, approves=Tr
     async with asyncio.timeout(60), Loopback.listening() as loopback:
         challenge = await how.start(asked, given, loopback.redirect_uri)
         browsing = asyncio.create_task(asyncio.to_thread(browse, challenge.url, account, approves=approves))
-        answer = await loopback.parameters()
+        answer = await loopback.parameters(Secret(challenge.upstream["state"]))
         page = await browsing
     assert "close this page" in page
     if spoil is not None:
@@ -129,7 +129,7 @@ class TestBrowser:
         async with Loopback.listening() as loopback:
             challenge = await how.start(asked, wrong, loopback.redirect_uri)
             browsing = asyncio.create_task(asyncio.to_thread(browse, challenge.url, "ada"))
-            answer = await loopback.parameters()
+            answer = await loopback.parameters(Secret(challenge.upstream["state"]))
             await browsing
         with pytest.raises(AuthFailure) as caught:
             await how.complete(asked, wrong, challenge, answer)

@@ -95,6 +95,7 @@ SERVER_STOP_SECONDS: Final = 10.0
 GRANT_ID_CHARACTERS: Final = 256
 
 # Files that a person writes.
+CERTIFICATES_BYTES: Final = 1 * MIB
 MANIFEST_BYTES: Final = 4 * MIB
 DOCUMENT_BYTES: Final = 1 * MIB
 CONFIG_BYTES: Final = 1 * MIB

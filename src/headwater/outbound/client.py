@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
-from pathlib import Path
 from typing import Any, Final, Self
 
 import httpx2
@@ -36,12 +35,12 @@ class Reach:
 
     `hosts` are the declared ones; None allows every public host. With `private`, which only the instance's owner
     says, addresses of this machine and its networks are reached as well, and those of this machine without TLS.
-    With `ca_file` its certificates are trusted, and no others.
+    With `certificates`, in PEM, those are trusted and no others.
     """
 
     hosts: frozenset[str] | None = None
     private: bool = False
-    ca_file: Path | None = None
+    certificates: str | None = None
 
 
 @dataclass(frozen=True)
@@ -200,10 +199,14 @@ class Client:
 
     @cached_property
     def _trusted(self) -> ssl.SSLContext:
+        if self._reach.certificates is None:
+            return ssl.create_default_context()
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         try:
-            return ssl.create_default_context(cafile=self._reach.ca_file)
-        except OSError:
-            raise refuse("invalid_configuration", "The instance's file of certificates cannot be used.") from None
+            context.load_verify_locations(cadata=self._reach.certificates)
+        except (OSError, ValueError):
+            raise refuse("invalid_configuration", "The provider's certificates cannot be used.") from None
+        return context
 
 
 def _lowered(headers: Mapping[str, str]) -> dict[str, str]:

@@ -241,6 +241,7 @@ DISCONNECT_RUN_SECONDS: Final = 30.0  # until a run of the instance has ended
 
 # Handing out credentials.
 TOKEN_SECONDS: Final = 30.0  # for an access token to be issued, a renewal included
+TOKEN_ISSUES_PER_INSTANCE: Final = 1_000  # that are kept of tokens handed out, the newest
 CONSUMERS_STARTING: Final = 4  # programs copied at once
 
 # Listing by an integration's hooks.

@@ -139,7 +139,7 @@ class Host:
 
         Raise `connector_changed` where an added connector is not as it was, `invalid_configuration` for a disabled one.
         """
-        from headwater.joining.configured import check_enabled
+        from headwater.joining.configured import believed_at, check_enabled
         from headwater.joining.programs import Program
 
         check_enabled(self.settings, instance.connector)
@@ -149,8 +149,9 @@ class Host:
         package = folder.package
         options, environment = {**instance.options, **self._placed(instance)}, package.environment
         told = (options, environment, instance.streams, package.filled_variables(options), package.compatibility)
-        offered = instance.bindings
-        return Program(folder.declaration, folder.command, connector, name, folder.path, *told, bindings=offered)
+        offered, believed = instance.bindings, believed_at(self.settings, folder.integration)
+        named = (folder.declaration, folder.command, connector, name, folder.path)
+        return Program(*named, *told, bindings=offered, certificates=believed)
 
     def program_of(self, manifest: bytes, command: Sequence[str]) -> Program:
         """Return an ad hoc program: any command that speaks the profile, under a manifest."""

@@ -95,6 +95,7 @@ SERVER_STOP_SECONDS: Final = 10.0
 GRANT_ID_CHARACTERS: Final = 256
 
 # Files that a person writes.
+CERTIFICATES_BYTES: Final = 1 * MIB
 MANIFEST_BYTES: Final = 4 * MIB
 DOCUMENT_BYTES: Final = 1 * MIB
 CONFIG_BYTES: Final = 1 * MIB
@@ -240,6 +241,7 @@ DISCONNECT_RUN_SECONDS: Final = 30.0  # until a run of the instance has ended
 
 # Handing out credentials.
 TOKEN_SECONDS: Final = 30.0  # for an access token to be issued, a renewal included
+TOKEN_ISSUES_PER_INSTANCE: Final = 1_000  # that are kept of tokens handed out, the newest
 CONSUMERS_STARTING: Final = 4  # programs copied at once
 
 # Listing by an integration's hooks.
@@ -284,3 +286,11 @@ RELEASE_ROOM_BYTES: Final = 1 * MIB  # and beside all of them; one header is no 
 RELEASE_PIECE_BYTES: Final = 64 * KIB  # inflated at once
 RELEASE_SECONDS: Final = 600.0  # for one file to come from a repository
 RELEASE_REDIRECTS: Final = 5
+# Why a provider refused, as it says itself: what is told of it, its start that is looked at, and the longest that is.
+REASON_BYTES: Final = 256
+REASON_LOOKED_AT_BYTES: Final = 4 * KIB
+REASON_TAKEN_BYTES: Final = 64 * KIB
+# What it may not hold: a run or a word that looks like a token, and a piece of a credential.
+REASON_RUN_BYTES: Final = 32
+REASON_WORD_BYTES: Final = 16
+REASON_PIECE_BYTES: Final = 8

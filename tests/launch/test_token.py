@@ -18,6 +18,7 @@ from headwater.link import owner as link
 from headwater.link.owner import Place, is_held
 from headwater.owner import handing
 from headwater.settings import Settings
+from headwater.store.sqlite.owner_records import OwnerRecords
 
 
 @pytest.fixture
@@ -63,6 +64,19 @@ def test_it_is_revealed_and_nothing_else_is_printed(consented):
     assert typed(consented, "--reveal", "false").result["refreshed"] is False
     assert [one[2] for one in issues(consented)] == ["revealed", "revealed", "metadata_only"]
     assert not consented.custody_holds("sentinel-access")
+
+
+def test_the_newest_issues_of_an_instance_are_kept(consented, monkeypatch):
+    """Those of other instances stay, and so does one that a clock which was put back makes the oldest by its id."""
+    monkeypatch.setattr(limits, "TOKEN_ISSUES_PER_INSTANCE", 3)
+    records = OwnerRecords(consented.state / "headwater.db", os.geteuid())
+    reference = consented.connection()["connection"]
+    elsewhere = records.note_issue("of another instance", "revealed", refreshed=False)
+    noted = [records.note_issue(reference, "revealed", refreshed=False) for _ in range(5)]
+    assert [one[0] for one in issues(consented)] == [elsewhere, *noted[2:]]
+    monkeypatch.setattr("headwater.clock.identifier", lambda prefix: f"{prefix}_0")
+    assert records.note_issue(reference, "revealed", refreshed=False) == "issue_0"
+    assert [one[0] for one in issues(consented)] == ["issue_0", elsewhere, *noted[3:]]
 
 
 @pytest.mark.clause("CLI-869", "CLI-870", "CLI-875")

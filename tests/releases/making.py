@@ -102,7 +102,9 @@ class Person:
         return digest(document)
 
     def install(self, source: str | None = None, tag: str = TAG) -> dict[str, Any]:
-        return Releases(self.settings, self.ca_file).install(str(self.source) if source is None else source, tag)
+        return Releases(self.settings, None if self.ca_file is None else self.ca_file.read_text()).install(
+            str(self.source) if source is None else source, tag
+        )
 
     def refusal(self, source: str | None = None, tag: str = TAG) -> HeadwaterError:
         """Install, expect a refusal, and that it changed nothing."""

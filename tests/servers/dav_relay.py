@@ -1,6 +1,7 @@
 """A relay in front of a WebDAV server: it notes what is asked, and may answer itself or change what is said."""
 
 import http.client
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -85,12 +86,14 @@ class _Passing(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def relay_to(port: int) -> Iterator[Relay]:
-    """Run a relay to a port of loopback."""
+def relay_to(port: int, context: ssl.SSLContext | None = None) -> Iterator[Relay]:
+    """Run a relay to a port of loopback, over TLS where a context is given."""
     relay = Relay(port)
     with ThreadingHTTPServer(("127.0.0.1", 0), type("Passing", (_Passing,), {"relay": relay})) as listening:
         listening.daemon_threads = True
-        relay.url = f"http://127.0.0.1:{listening.server_address[1]}"
+        if context is not None:
+            listening.socket = context.wrap_socket(listening.socket, server_side=True)
+        relay.url = f"{'http' if context is None else 'https'}://127.0.0.1:{listening.server_address[1]}"
         threading.Thread(target=listening.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
         try:
             yield relay

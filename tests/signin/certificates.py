@@ -16,7 +16,7 @@ from headwater import clock
 def certified(folder: Path) -> tuple[Path, ssl.SSLContext]:
     """Return the file of a new authority, and the context of a server that it vouches for."""
     authority = ec.generate_private_key(ec.SECP256R1())
-    issuer = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "authority of the tests")])
+    issuer = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"authority {clock.token()}")])
     root = (
         _certificate(issuer, issuer, authority)
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)

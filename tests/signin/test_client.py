@@ -110,7 +110,7 @@ class TestTls:
     async def test_a_certificate_is_believed_by_the_authority_of_the_instance_only(self, tmp_path):
         ca_file, context = certified(tmp_path)
         with provider(lambda asked: Reply(), context) as running:
-            assert (await Client(Reach(private=True, ca_file=ca_file)).get(running.url)).status == 200
+            assert (await Client(Reach(private=True, certificates=ca_file.read_text())).get(running.url)).status == 200
             assert await refusal(running.url) == ("provider_unavailable", False)
 
     @pytest.mark.clause("INT-493")
@@ -122,12 +122,15 @@ class TestTls:
         ca_file, context = certified(tmp_path)
         with provider(lambda asked: Reply(), context) as running:
             other = running.url.replace("127.0.0.1", "example.org")
-            assert await refusal(other, Reach(private=True, ca_file=ca_file)) == ("provider_unavailable", False)
+            assert await refusal(other, Reach(private=True, certificates=ca_file.read_text())) == (
+                "provider_unavailable",
+                False,
+            )
 
-    async def test_a_file_of_certificates_that_is_none_is_told(self, tmp_path):
-        (tmp_path / "ca.pem").write_text("nothing")
+    @pytest.mark.parametrize("text", ["nothing", "", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"])
+    async def test_certificates_that_are_none_are_told(self, text):
         with pytest.raises(HeadwaterError) as caught:
-            await Client(Reach(ca_file=tmp_path / "ca.pem")).get("https://93.184.216.34/")
+            await Client(Reach(certificates=text)).get("https://93.184.216.34/")
         assert caught.value.code == "invalid_configuration"
 
 

@@ -7,6 +7,8 @@ import sqlite3
 import subprocess
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.error import HTTPError
+from urllib.parse import parse_qsl, urlsplit
 from urllib.request import ProxyHandler, build_opener
 
 import pytest
@@ -129,6 +131,21 @@ class TestBrowser:
         assert process.returncode == 0
         (headwater.place / "entry.json").unlink()
         assert not headwater.custody_holds("the secret of basic-300")
+
+    @pytest.mark.clause("INT-194")
+    def test_what_others_send_to_the_port_neither_ends_the_sign_in_nor_joins_it(self, headwater, oidc_provider):
+        headwater.set_up(oidc_provider.issuer, integration())
+        with headwater.typing("connections", "connect", "shop/me") as process:
+            line = process.stderr.readline()
+            back = dict(parse_qsl(urlsplit(line.split()[2]).query))["redirect_uri"]
+            for query in ("", "?code=theirs&state=guessed", "?error=access_denied", "favicon.ico"):
+                with pytest.raises(HTTPError) as caught:
+                    open_(f"{back}{query}")
+                caught.value.close()
+            consent(line)
+            _, err = process.communicate(timeout=60)
+        assert (err, process.returncode) == ("", 0)
+        assert headwater.connection()["external_identity"] == {"kind": "person", "subject": "ada"}
 
     @pytest.mark.clause("CLI-376", "CLI-036")
     def test_nothing_is_stored_where_a_person_says_no(self, headwater, oidc_provider: OpenIdProvider):

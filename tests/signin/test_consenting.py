@@ -71,7 +71,7 @@ async def listening():
     class Never:
         redirect_uri = "http://127.0.0.1:9/"
 
-        async def parameters(self):
+        async def parameters(self, state):
             await asyncio.Event().wait()
 
     yield Never()
@@ -144,13 +144,24 @@ class TestBrowser:
 
         class Redirects(AsksForCodes):
             async def start(self, method, fields, redirect_uri=None):
-                return Challenge("redirect", url=f"https://x.example/?{redirect_uri}")
+                return Challenge("redirect", url=f"https://x.example/?state=s&back={redirect_uri}")
 
         person = Person()
         with pytest.raises(AuthFailure) as caught:
             await consenting(tmp_path, Redirects(), person).through(OAUTH, {})
         assert caught.value.code == "auth_state_expired"
-        assert [challenge.url for challenge in person.shown] == ["https://x.example/?http://127.0.0.1:9/"]
+        assert [challenge.url for challenge in person.shown] == ["https://x.example/?state=s&back=http://127.0.0.1:9/"]
+
+    @pytest.mark.parametrize("query", ["", "code=x", "state=", "state=a&state=b"])
+    async def test_one_that_could_not_be_told_from_another_s_is_not_shown(self, tmp_path, query):
+        class Redirects(AsksForCodes):
+            async def start(self, method, fields, redirect_uri=None):
+                return Challenge("redirect", url=f"https://x.example/?{query}")
+
+        person = Person()
+        with pytest.raises(AuthFailure) as caught:
+            await consenting(tmp_path, Redirects(), person).through(OAUTH, {})
+        assert (caught.value.code, person.shown) == ("provider_protocol_error", [])
 
 
 SHOWS = """

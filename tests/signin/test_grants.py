@@ -31,6 +31,7 @@ def method(provider: OpenIdProvider, client: str = "public-300", **members) -> M
         revocation_url=f"{provider.issuer}/token/revocation",
         client_id=client,
         confidential=not client.startswith("public"),
+        client_authentication="post" if client.startswith("post") else "basic",
         requested_scopes=SCOPES,
         minimum_scopes=("archive.read",),
     )
@@ -60,7 +61,7 @@ async def signed_in(provider, client="public-300", account="ada", *, approves=Tr
     async with asyncio.timeout(60), Loopback.listening() as loopback:
         challenge = await how.start(asked, given, loopback.redirect_uri)
         browsing = asyncio.create_task(asyncio.to_thread(browse, challenge.url, account, approves=approves))
-        answer = await loopback.parameters()
+        answer = await loopback.parameters(Secret(challenge.upstream["state"]))
         page = await browsing
     assert "close this page" in page
     if spoil is not None:
@@ -70,7 +71,7 @@ async def signed_in(provider, client="public-300", account="ada", *, approves=Tr
 
 class TestBrowser:
     @pytest.mark.clause("INT-194", "CLI-387")
-    @pytest.mark.parametrize("client", ["public-300", "basic-300"])
+    @pytest.mark.parametrize("client", ["public-300", "basic-300", "post-300"])
     async def test_consent_in_a_browser_gives_a_credential_and_its_account(self, oidc_provider, client):
         before = clock.now()
         envelope = await signed_in(oidc_provider, client)
@@ -123,13 +124,14 @@ class TestBrowser:
             await signed_in(oidc_provider, approves=False)
         assert caught.value.code == "challenge_failed"
 
-    async def test_a_wrong_client_secret_is_an_invalid_credential(self, oidc_provider):
-        asked = method(oidc_provider, "basic-300")
+    @pytest.mark.parametrize("client", ["basic-300", "post-300"])
+    async def test_a_wrong_client_secret_is_an_invalid_credential(self, oidc_provider, client):
+        asked = method(oidc_provider, client)
         how, wrong = declared(oidc_provider), {"client_secret": Secret("wrong")}
         async with Loopback.listening() as loopback:
             challenge = await how.start(asked, wrong, loopback.redirect_uri)
             browsing = asyncio.create_task(asyncio.to_thread(browse, challenge.url, "ada"))
-            answer = await loopback.parameters()
+            answer = await loopback.parameters(Secret(challenge.upstream["state"]))
             await browsing
         with pytest.raises(AuthFailure) as caught:
             await how.complete(asked, wrong, challenge, answer)
@@ -196,11 +198,22 @@ class TestRenewal:
             await how.refresh(asked, Credential(first))
         assert caught.value.code == "credential_invalid"
 
-    async def test_a_client_gets_a_token_of_its_own(self, oidc_provider):
-        how = declared(oidc_provider)
-        oauth = OAuth(token_url="/token", client_id="basic-300", confidential=True, requested_scopes=("archive.read",))
+    @pytest.mark.parametrize("client", ["basic-300", "post-300"])
+    async def test_a_client_gets_a_token_of_its_own(self, oidc_provider, client):
+        how, given = declared(oidc_provider), fields(oidc_provider, client)
+        oauth = method(oidc_provider, client, requested_scopes=("archive.read",)).oauth
         asked = Method("client", "Client", "oauth", scheme="oauth2_client_credentials", oauth=oauth)
-        first = await how.start(asked, fields(oidc_provider, "basic-300"))
+        first = await how.start(asked, given)
         assert (first.scopes, first.refresh_token) == (("archive.read",), None)
-        second = await how.refresh(asked, Credential(first, fields(oidc_provider, "basic-300")))
+        second = await how.refresh(asked, Credential(first, given))
         assert second.access_token != first.access_token
+
+    @pytest.mark.parametrize("client", ["basic-300", "post-300"])
+    async def test_a_client_with_a_secret_renews_and_revokes_by_it(self, oidc_provider, client):
+        how, asked, given = declared(oidc_provider), method(oidc_provider, client), fields(oidc_provider, client)
+        first = Credential(await signed_in(oidc_provider, client), given)
+        second = Credential(await how.refresh(asked, first), given)
+        assert await how.disconnect(asked, second)
+        with pytest.raises(AuthFailure) as caught:
+            await how.refresh(asked, second)
+        assert caught.value.code == "credential_invalid"

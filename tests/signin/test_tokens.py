@@ -158,6 +158,15 @@ class TestEndpoint:
         assert asked.form == {"grant_type": "client_credentials", "scope": "a b"}
         assert timedelta(hours=23) < got.expires_at - clock.now() <= timedelta(hours=24)
 
+    async def test_a_client_proves_itself_in_the_form_where_that_is_declared(self):
+        in_form = replace(CLIENT, oauth=replace(CLIENT.oauth, client_authentication="post"))
+        with provider(lambda asked: Reply(body=GOOD)) as running:
+            await declared(running.url).start(in_form, CLIENT_FIELDS)
+        (asked,) = running.asked
+        assert "authorization" not in asked.headers
+        proof = {name: value.text() for name, value in CLIENT_FIELDS.items()}
+        assert asked.form == {"grant_type": "client_credentials", "scope": "a b", **proof}
+
 
 SAID = {"device_code": "d", "user_code": "U-1", "verification_uri": "https://x.example/", "expires_in": 60}
 

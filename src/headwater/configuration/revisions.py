@@ -19,7 +19,8 @@ class Declared(Struct, frozen=True):
     """What a connector declares of itself: its version, its ways to sign in, and where it goes.
 
     With `takes_endpoint` an instance has one, its own or the `endpoint` that is declared. `profile` is how it is signed
-    in where the instance does not say.
+    in where the instance does not say. `trust` digests the certificates that the operator has believed there, and is
+    empty where those are the system's.
     """
 
     version: str = ""
@@ -27,6 +28,7 @@ class Declared(Struct, frozen=True):
     takes_endpoint: bool = False
     endpoint: str | None = None
     profile: str | None = None
+    trust: str = ""
 
 
 def derived(entry: Entry, declared: Declared) -> Entry:
@@ -54,16 +56,22 @@ def derived(entry: Entry, declared: Declared) -> Entry:
         "endpoint": endpoint,
         "profile": profile,
         "permissions": allowed,
+        **_told(declared.trust),
     }
-    credential = None if profile is None else credential_revision(endpoint, declared.methods[profile])
+    credential = None if profile is None else credential_revision(endpoint, declared.methods[profile], declared.trust)
     return replace(
         entry, endpoint=endpoint, profile=profile, configuration_revision=digest(whole), credential_revision=credential
     )
 
 
-def credential_revision(endpoint: str | None, method: Method) -> str:
+def credential_revision(endpoint: str | None, method: Method, trust: str = "") -> str:
     """Digest where a credential goes and how it authenticates, and nothing else (facts-cli 1.3)."""
-    return digest({"endpoint": endpoint, "authentication": method.authentication})
+    return digest({"endpoint": endpoint, "authentication": method.authentication, **_told(trust)})
+
+
+def _told(trust: str) -> dict[str, str]:
+    """Return a member for what the operator said: without a word of theirs, a revision is what it always was."""
+    return {"trust": trust} if trust else {}
 
 
 def executable_selection(entry: Entry) -> str | None:

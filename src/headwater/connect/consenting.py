@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass
 from typing import Protocol
+from urllib.parse import parse_qsl, urlsplit
 
 from headwater import clock, limits
 from headwater.connect.auth_state import Subject
@@ -37,8 +38,8 @@ class Redirects(Protocol):
         """The exact address."""
         ...
 
-    async def parameters(self) -> Mapping[str, Secret]:
-        """Return what it brought back."""
+    async def parameters(self, state: Secret) -> Mapping[str, Secret]:
+        """Return what it brought back with this state; whatever else comes is nothing to this sign-in."""
         ...
 
 
@@ -76,10 +77,11 @@ class Consenting:
         if challenge.kind == "device":
             return await self._polled(method, pending)
         if challenge.kind == "redirect":
-            if redirects is None:
+            state = _state_of(challenge)
+            if redirects is None or state is None:
                 raise AuthFailure("provider_protocol_error")
             self.person.show(challenge)
-            return _there(await self._complete(method, pending, await redirects.parameters()))
+            return _there(await self._complete(method, pending, await redirects.parameters(state)))
         try:
             return _there(await self._complete(method, pending, self.person.answer(challenge)))
         except AuthFailure as failure:
@@ -107,6 +109,12 @@ class Consenting:
         self, method: Method, pending: Pending, answer: Mapping[str, Secret]
     ) -> Pending | Credential | None:
         return await self.sign_in.complete(self.subject, method, pending.auth_state, answer)
+
+
+def _state_of(challenge: Challenge) -> Secret | None:
+    """Return what a browser is sent away with, and has to bring back (RFC 6749 4.1.1); None where there is no one."""
+    states = [value for name, value in parse_qsl(urlsplit(challenge.url).query) if name == "state"]
+    return Secret(states[0]) if len(states) == 1 else None
 
 
 def _there(got: Pending | Credential | None) -> Pending | Credential:

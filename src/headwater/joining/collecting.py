@@ -269,4 +269,5 @@ def _launch(program: Program, plan: RunPlan, spool: Path, hidden: Sequence[Path]
         {**program.variables, OPTIONS_VARIABLE: msgspec.json.encode(program.options).decode()},
         program.environment,
         loose=lambda names: observe(Unconfined(plan.run_id, tuple(names))),
+        certificates=program.certificates,
     )

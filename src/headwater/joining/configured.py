@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from headwater.catalog.instances import Instance
     from headwater.configuration.model import Configuration, Entry
     from headwater.configuration.revisions import Declared
+    from headwater.manifest.integration import Integration
     from headwater.settings import Settings
 
 
@@ -77,16 +78,34 @@ def _defined(settings: Settings, digest: str) -> Defined:
     return found
 
 
-def declared_by(folder: ConnectorFolder | Defined) -> Declared:
-    """Return what a connector declares that an instance of it is derived from."""
+def declared_by(settings: Settings, folder: ConnectorFolder | Defined) -> Declared:
+    """Return what a connector declares that an instance of it is derived from, and what is believed at its provider."""
     from headwater.configuration.revisions import Declared
+    from headwater.manifest.document import digest
 
     integration, options = folder.integration, folder.option_rules
     methods = {} if integration is None else integration.methods
     rule = options.get("endpoint")
     endpoint = rule.get("default") if isinstance(rule, dict) else None
-    placed = endpoint if isinstance(endpoint, str) else None
-    return Declared(folder.version, methods, "endpoint" in options, placed, folder.default_profile)
+    believed = believed_at(settings, integration)
+    return Declared(
+        version=folder.version,
+        methods=methods,
+        takes_endpoint="endpoint" in options,
+        endpoint=endpoint if isinstance(endpoint, str) else None,
+        profile=folder.default_profile,
+        trust="" if believed is None else digest(believed),
+    )
+
+
+def believed_at(settings: Settings, integration: Integration | None) -> str | None:
+    """Return the certificates that the operator has believed at a connector's provider, None for the system's."""
+    from headwater.catalog.certificates import certificates
+    from headwater.catalog.instances import Instances
+
+    if integration is None:
+        return None
+    return certificates(Instances(settings.collect_path).providers().get(integration.provider, {}))
 
 
 def placed_options(settings: Settings, name: str, folder: ConnectorFolder) -> dict[str, str]:

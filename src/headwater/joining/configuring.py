@@ -164,7 +164,8 @@ class Configuring:
         from headwater.configuration.revisions import derived
 
         collected = Instances(self._settings.collect_path).all().get(entry.name)
-        now = derived(entry, declared_by(folder_of(self._settings, entry, collected)))
+        folder = folder_of(self._settings, entry, collected)
+        now = derived(entry, declared_by(self._settings, folder))
         told: Shown = {
             "configuration_revision": now.configuration_revision,
             "endpoint": now.endpoint,

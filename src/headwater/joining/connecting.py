@@ -197,10 +197,10 @@ class Connecting:
         if found is None or not self._settings.database_path.exists():
             return None
         configuration, target = found
-        with opened(self._settings.database_path) as registry, advised(registry, target):
-            held = registry.held(target.owner, target.instance_id)
-            if not held:
+        with looked_at(self._settings.database_path) as registry:
+            if not registry.held(target.owner, target.instance_id):
                 return None
+        with opened(self._settings.database_path) as registry, advised(registry, target):
             connection = selected(registry, target, None)
             return await self.using(registry, configuration, target).use(connection, limits.VALIDATION_SECONDS)
 

@@ -120,7 +120,7 @@ class Operating:
         path = self._settings.database_path
         with opened(path) as registry, closing(Invocations(path, asking)) as journal:
             using = self._connecting.using(registry, configuration_of(self._settings), target)
-            async with Client(reach_of(target)) as client:
+            async with Client(reach_of(self._settings, target)) as client:
                 yield Reads(self, aimed, reference, (using, journal, client))
 
     def again(self, aimed: Aimed, connection: Connection) -> None:

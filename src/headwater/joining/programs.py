@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Program:
-    """A connector that is ready to be started: what it declares and the command that runs it."""
+    """A connector that is ready to be started: what it declares and the command that runs it.
+
+    `certificates` are those that the operator has believed at its provider, None for the system's.
+    """
 
     declaration: Declaration
     command: Sequence[str]
@@ -33,6 +36,7 @@ class Program:
     variables: Mapping[str, str] = field(default_factory=dict)
     compatibility: str = ""
     bindings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    certificates: str | None = None
 
     @property
     def name(self) -> str:

@@ -69,14 +69,17 @@ def integrations_of(settings: Settings) -> Integrations:
     return Integrations(list(folders.values()), Operator(instances.enabled(), instances.providers()))
 
 
-def reach_of(target: Target) -> Reach:
-    """Return where the requests of an instance may go.
+def reach_of(settings: Settings, target: Target) -> Reach:
+    """Return where the requests of an instance may go, and which certificates are believed there.
 
     The owner of the configuration wrote the endpoint there: so it may be an address of this machine or its networks.
     """
+    from headwater.catalog.certificates import certificates
+    from headwater.catalog.instances import Instances
     from headwater.outbound.client import Reach
 
-    return Reach(private=target.is_placed)
+    provider = Instances(settings.collect_path).providers().get(target.provider, {})
+    return Reach(private=target.is_placed, certificates=certificates(provider))
 
 
 def asking_of(target: Target, used: Used, client: Client) -> Asking:
@@ -104,7 +107,7 @@ def authenticator_of(settings: Settings, target: Target) -> Authenticator:
     from headwater.outbound.client import Client
 
     client_id = Instances(settings.collect_path).providers().get(target.provider, {}).get("client_id")
-    declared = Declared(Client(reach_of(target)), target.endpoint, target.instance_id, client_id)
+    declared = Declared(Client(reach_of(settings, target)), target.endpoint, target.instance_id, client_id)
     return ByScheme(declared, hooks_of(settings, target))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -24,11 +23,11 @@ FORMAT: Final = "connectors-definitions-lock/1"
 
 
 class Releases:
-    """The releases of definitions of one Headwater. With `ca_file`, its certificates alone are trusted."""
+    """The releases of definitions of one Headwater. With `certificates` (PEM), these alone are trusted."""
 
-    def __init__(self, settings: Settings, ca_file: Path | None = None) -> None:
+    def __init__(self, settings: Settings, certificates: str | None = None) -> None:
         self._settings = settings
-        self._ca_file = ca_file
+        self._certificates = certificates
 
     def install(self, source: str, tag: str) -> Shown:
         """Install the release with a tag from a repository's URL or a folder, and return what was installed.
@@ -46,7 +45,7 @@ class Releases:
     def _origin(self, source: str, url: str | None, tag: str) -> ReleaseSource:
         from headwater.outbound.release_source import ReleaseFolder, ReleaseRepository
 
-        return ReleaseFolder(source, tag) if url is None else ReleaseRepository(url, tag, self._ca_file)
+        return ReleaseFolder(source, tag) if url is None else ReleaseRepository(url, tag, self._certificates)
 
     def _keep(self, release: Release, asset: bytes, source: str) -> Shown:
         """Put the release in its place and name it in the lock: both, or neither."""

@@ -68,7 +68,7 @@ class Targets:
 
     def served(self, entry: Entry, folder: ConnectorFolder | Defined) -> Target:
         """Return an instance as a target, by what serves it."""
-        declared = declared_by(folder)
+        declared = declared_by(self._settings, folder)
         now = derived(entry, declared)
         endpoint, integration = now.endpoint or "", folder.integration
         return Target(
@@ -80,6 +80,7 @@ class Targets:
             configuration_revision=now.configuration_revision,
             authority=_origin(endpoint) or (entry.connector if integration is None else integration.provider),
             endpoint=endpoint,
+            trust=declared.trust,
             methods=tuple(declared.methods.values()),
             profile=now.profile,
             executable=_executable(folder),

@@ -10,6 +10,7 @@ from msgspec import Struct, to_builtins
 
 Flow = Literal["token", "password", "verification_code", "oauth"]
 FieldType = Literal["text", "email", "tel", "url", "password", "token"]
+ClientAuthentication = Literal["basic", "post"]
 Scheme = Literal["hooks", "token", "basic", "oauth2_grant", "oauth2_client_credentials"]
 
 EVIDENCE_LIFETIME_MS = 60_000
@@ -50,7 +51,8 @@ class Identity(Struct, frozen=True):
 class OAuth(Struct, frozen=True):
     """An OAuth 2 client. Without `client_id` the host's Provider record has it; `confidential` needs a secret.
 
-    `issuer` is who signs ID tokens; without it, whoever has the origin of the token endpoint.
+    `issuer` is who signs ID tokens; without it, whoever has the origin of the token endpoint. `client_authentication`
+    says how a secret is sent: in the header, or in the form (RFC 6749 2.3.1).
     """
 
     token_url: str
@@ -62,6 +64,7 @@ class OAuth(Struct, frozen=True):
     requested_scopes: tuple[str, ...] = ()
     minimum_scopes: tuple[str, ...] = ()
     issuer: str | None = None
+    client_authentication: ClientAuthentication = "basic"
 
 
 class Method(Struct, frozen=True):
@@ -84,5 +87,7 @@ class Method(Struct, frozen=True):
         whole: dict[str, Any] = to_builtins(self)
         for name in ("label", "evidence_lifetime_ms"):
             del whole[name]
+        if self.oauth is not None and self.oauth.client_authentication == "basic":
+            del whole["oauth"]["client_authentication"]  # what was said before there was a choice is still the same
         whole["fields"] = [{"name": field.name, "type": field.type} for field in self.fields]
         return whole

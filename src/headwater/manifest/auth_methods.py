@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 from headwater import limits
 from headwater.manifest.auth import (
     EVIDENCE_LIFETIME_MS,
+    ClientAuthentication,
     Field,
     FieldType,
     Flow,
@@ -36,7 +37,9 @@ _URLS: Final = {
     "revocationUrl": "revocation_url",
     "issuer": "issuer",
 }
-_OAUTH: Final = frozenset({*_URLS, "clientId", "confidential", "requestedScopes", "minimumScopes"})
+_OAUTH: Final = frozenset(
+    {*_URLS, "clientId", "confidential", "clientAuthentication", "requestedScopes", "minimumScopes"}
+)
 
 
 def read_methods(reader: Reader, root: dict[str, Any]) -> dict[str, Method]:
@@ -169,17 +172,28 @@ def _oauth(reader: Reader, row: dict[str, Any], scheme: Scheme) -> OAuth | None:
         if not set(minimum) <= set(requested):
             with reader.at("minimumScopes"):
                 reader.fault("scopes", "holds a scope that is not requested")
+        confidential = bool(reader.flag(holder, "confidential"))
+        has_secret = confidential or scheme == "oauth2_client_credentials"
         return OAuth(
             token_url=urls["token_url"] or "",
             authorize_url=urls["authorize_url"],
             device_authorization_url=urls["device_authorization_url"],
             revocation_url=urls["revocation_url"],
             client_id=reader.text(holder, "clientId"),
-            confidential=bool(reader.flag(holder, "confidential")),
+            confidential=confidential,
             requested_scopes=requested,
             minimum_scopes=minimum,
             issuer=urls["issuer"],
+            client_authentication=_client_authentication(reader, holder, has_secret=has_secret),
         )
+
+
+def _client_authentication(reader: Reader, holder: dict[str, Any], *, has_secret: bool) -> ClientAuthentication:
+    said = reader.choice(holder, "clientAuthentication", get_args(ClientAuthentication))
+    if said is not None and not has_secret:
+        with reader.at("clientAuthentication"):
+            reader.fault("confidential", "stands without a secret that could be sent")
+    return said or "basic"  # type: ignore[return-value]
 
 
 def _url(reader: Reader, holder: dict[str, Any], member: str) -> str | None:

@@ -37,12 +37,12 @@ class Reach:
 
     `hosts` are the declared ones; None allows every public host. With `private`, which only the instance's owner
     says, addresses of this machine and its networks are reached as well, and those of this machine without TLS.
-    With `ca_file` its certificates are trusted, and no others.
+    With `certificates`, in PEM, those are trusted and no others.
     """
 
     hosts: frozenset[str] | None = None
     private: bool = False
-    ca_file: Path | None = None
+    certificates: str | None = None
 
 
 @dataclass(frozen=True)
@@ -202,14 +202,16 @@ class Client:
     @cached_property
     def _trusted(self) -> ssl.SSLContext:
         """The certificates of the instance, or of the system: where the system has them, not where a variable says."""
-        places = ssl.get_default_verify_paths()
-        system = places.openssl_cafile if Path(places.openssl_cafile).exists() else None
+        if self._reach.certificates is None:
+            places = ssl.get_default_verify_paths()
+            system = places.openssl_cafile if Path(places.openssl_cafile).exists() else None
+            return ssl.create_default_context(cafile=system, capath=places.openssl_capath)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         try:
-            if self._reach.ca_file is None:
-                return ssl.create_default_context(cafile=system, capath=places.openssl_capath)
-            return ssl.create_default_context(cafile=self._reach.ca_file)
-        except OSError:
-            raise refuse("invalid_configuration", "The instance's file of certificates cannot be used.") from None
+            context.load_verify_locations(cadata=self._reach.certificates)
+        except (OSError, ValueError):
+            raise refuse("invalid_configuration", "The provider's certificates cannot be used.") from None
+        return context
 
 
 def _lowered(headers: Mapping[str, str]) -> dict[str, str]:

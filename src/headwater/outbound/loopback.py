@@ -1,7 +1,8 @@
 """Where a browser comes back to after consent: a listener on the loopback address, for one answer (RFC 8252).
 
-It lives as long as one sign-in, on a port that the system chooses. Only `/` is an answer. A request is read to the end
-of its head and no further, and what it holds is shown nowhere.
+It lives as long as one sign-in, on a port that the system chooses. Whoever is on this machine can send something there,
+and so can a page in the browser: only a request for `/` with the `state` that the sign-in began with is its answer, and
+no other ends it. A request is read to the end of its head and no further, and what it holds is shown nowhere.
 """
 
 import asyncio
@@ -14,7 +15,8 @@ from headwater import limits
 from headwater.secret import Secret
 
 _PAGE: Final = "<!doctype html><meta charset=utf-8><title>Headwater</title><p>Thank you. You can close this page."
-_ANSWERS: Final = {200: ("OK", _PAGE), 400: ("Bad Request", ""), 404: ("Not Found", "")}
+_OTHER: Final = "<!doctype html><meta charset=utf-8><title>Headwater</title><p>This is not what Headwater waits for."
+_ANSWERS: Final = {200: ("OK", _PAGE), 400: ("Bad Request", _OTHER), 404: ("Not Found", "")}
 
 
 class Loopback:
@@ -22,6 +24,7 @@ class Loopback:
 
     def __init__(self) -> None:
         self.redirect_uri = ""
+        self._state: Secret | None = None
         self._came: asyncio.Future[Mapping[str, Secret]] = asyncio.get_running_loop().create_future()
         self._serving: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
 
@@ -40,8 +43,9 @@ class Loopback:
             server.close()
             await loopback._hang_up()
 
-    async def parameters(self) -> Mapping[str, Secret]:
-        """Return the parameters of the redirect: the first whole request for `/` decides."""
+    async def parameters(self, state: Secret) -> Mapping[str, Secret]:
+        """Return the parameters of the redirect: the first whole request for `/` with this `state` decides."""
+        self._state, self._came = state, asyncio.get_running_loop().create_future()
         return await self._came
 
     def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -78,7 +82,8 @@ class Loopback:
         except (ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             return 400, None
         found = {name: Secret(value) for name, value in pairs}
-        return (200, found) if len(found) == len(pairs) > 0 else (400, None)
+        is_awaited = len(found) == len(pairs) and self._state is not None and found.get("state") == self._state
+        return (200, found) if is_awaited else (400, None)
 
 
 def _target(head: bytes) -> str:

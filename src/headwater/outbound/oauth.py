@@ -175,11 +175,12 @@ class Grants:
         return Account(id_token.subject(token, expected), identity.kind)
 
     def _party(self, method: Method, fields: Mapping[str, Secret]) -> Party:
-        named = fields["client_id"].text() if "client_id" in fields else _of(method).client_id or self.client_id
+        oauth = _of(method)
+        named = fields["client_id"].text() if "client_id" in fields else oauth.client_id or self.client_id
         if not named:
             message = "Signing in here needs a client id: write `client_id` of the provider into collect.toml."
             raise refuse("invalid_configuration", message, safe="Nothing was sent.")
-        return Party(named, fields.get("client_secret"))
+        return Party(named, fields.get("client_secret"), in_form=oauth.client_authentication == "post")
 
     def _url(self, url: str) -> str:
         return below(self.endpoint, url) if url.startswith("/") else url

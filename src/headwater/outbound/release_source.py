@@ -70,17 +70,17 @@ class ReleaseRepository:
     """A release in `<source>/releases/download/<tag>/`, as the large forges serve it.
 
     The host of the source may be a private one: the person named it. One that a redirect leads to may not. With
-    `ca_file` its certificates are trusted, and no others.
+    `certificates` (PEM) these are trusted, and no others.
     """
 
-    def __init__(self, source: str, tag: str, ca_file: Path | None = None) -> None:
+    def __init__(self, source: str, tag: str, certificates: str | None = None) -> None:
         self.name = source
         self._url = f"{source}/releases/download/{tag}"
         try:
             self._host = httpx2.URL(source).host
         except httpx2.InvalidURL:
             raise unfit_source() from None
-        self._ca_file = ca_file
+        self._certificates = certificates
 
     def read(self, file: str, at_most: int) -> bytes:
         """See `ReleaseSource.read`."""
@@ -94,7 +94,7 @@ class ReleaseRepository:
         url = httpx2.URL(address)
         async with asyncio.timeout(limits.RELEASE_SECONDS):
             for _ in range(1 + limits.RELEASE_REDIRECTS):
-                reach = Reach(private=url.host == self._host, ca_file=self._ca_file)
+                reach = Reach(private=url.host == self._host, certificates=self._certificates)
                 client = Client(reach, Bounds(limits.RELEASE_SECONDS, at_most))
                 answer = await client.get(str(url), _HEADERS)
                 if answer.status == 404:

@@ -28,15 +28,18 @@ _MEANINGS: Final[Mapping[str, FailureCode]] = {
 
 @dataclass(frozen=True)
 class Party:
-    """The client that we are to a provider; with a secret it proves that."""
+    """The client that we are to a provider; with a secret it proves that, in the form or in the header."""
 
     client_id: str
     secret: Secret | None = None
+    in_form: bool = False
 
     def signed(self, form: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
         """Return a form and its headers with the client in them (RFC 6749 2.3.1)."""
         if self.secret is None:
             return {**form, "client_id": self.client_id}, {}
+        if self.in_form:
+            return {**form, "client_id": self.client_id, "client_secret": self.secret.text()}, {}
         pair = f"{quote(self.client_id, safe='')}:{quote(self.secret.text(), safe='')}"
         return dict(form), {"Authorization": f"Basic {b64encode(pair.encode()).decode('ascii')}"}
 

@@ -9,6 +9,7 @@ from headwater import limits
 from headwater.adapters.authenticating import Acting, Hooked
 from headwater.adapters.crossing import of_failure, of_step, to_challenge, to_credential, to_secrets
 from headwater.adapters.hosting import Adapter
+from headwater.catalog.certificates import certificates
 from headwater.catalog.instances import Instances
 from headwater.configuration.selecting import Selection
 from headwater.connect.failures import AuthFailure
@@ -70,9 +71,13 @@ class Answers:
         person = str(os.geteuid())  # one person, who is owner, acting user and team alike (INT-472)
         provider = one.integration.provider
         settings = Instances(self._host.settings.collect_path).providers().get(provider, {})
+        believed = certificates(settings)
+        if believed is not None:
+            settings = {**settings, "ca": believed}
         acting = Acting(person, person, person, provider, one.endpoint, settings)
         hosts = frozenset(one.integration.hosts) or None
-        return Hooked(lambda: nullcontext(adapter), Client(Reach(hosts, private=bool(one.endpoint))), acting, _counted)
+        client = Client(Reach(hosts, private=bool(one.endpoint), certificates=believed))
+        return Hooked(lambda: nullcontext(adapter), client, acting, _counted)
 
 
 async def _taken(hooked: Hooked, method: Method, asked: Asked) -> Any:

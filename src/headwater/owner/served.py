@@ -55,7 +55,7 @@ def _served(settings: Settings, entry: Entry) -> Served:
     if entry.pins is not None:
         raise refuse("unsupported", "An instance of an older format cannot be served.", stage="admission")
     folder = folder_of(settings, entry, Instances(settings.collect_path).all().get(entry.name))
-    now, integration = derived(entry, declared_by(folder)), folder.integration
+    now, integration = derived(entry, declared_by(settings, folder)), folder.integration
     return Served(
         connector=entry.connector,
         instance=entry.instance,

@@ -17,6 +17,8 @@ from headwater.process.confinement.ways import HELD, Way, chosen, enclosing
 from headwater.process.environment import child_environment
 from headwater.wire.surroundings import SPOOL_VARIABLE
 
+_BELIEVED = "SSL_CERT_FILE"
+
 
 @dataclass(frozen=True)
 class Launch:
@@ -26,7 +28,8 @@ class Launch:
     `bindings` are those of START, with their descriptors: the child gets what they say and no more. `hidden` is what
     no connector may see. `variables` are set, and `names` are taken from the caller's environment. `way` is a way to
     confine that is taken without a question; without it, the strongest that works here. `loose` is told which
-    bindings the child was not given and nothing keeps from it.
+    bindings the child was not given and nothing keeps from it. With `certificates`, in PEM, the program is told to
+    believe the servers that they vouch for, and no others.
     """
 
     command: Sequence[str]
@@ -38,11 +41,14 @@ class Launch:
     names: Sequence[str] = ()
     way: Way | None = None
     loose: Callable[[Sequence[str]], None] = lambda _names: None
+    certificates: str | None = None
 
     async def __call__(self) -> Child:
         """Start the program, or raise `connector_unavailable`."""
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # its memory may hold the owner's answers: no core files
         confinement, place, way = self.confinement, self._place, await asyncio.to_thread(self.chosen_way)
+        if self.certificates is not None:
+            self._certificates_path.write_text(self.certificates)
         if kept := [name for name in HELD if name not in self.bindings and name not in way.holds]:
             self.loose(kept)
         with enclosing(way, [str(self._program), *self.command[1:]], place, confinement) as enclosed:
@@ -69,7 +75,7 @@ class Launch:
         named = [path for path in named if not is_within(path, hidden)]
         folders = [path.parent for path in named if path.is_file() and not is_wide(path.parent, home)]
         own = [self._place] if self.folder is not None else []
-        readable = [*own, *interpreter_paths(), *program_paths(self._program, home), *folders]
+        readable = [*own, *interpreter_paths(), *program_paths(self._program, home), *folders, *_believed(hidden)]
         return Confinement(
             self.spool.resolve(),
             **{name: name in self.bindings for name in ENFORCED},
@@ -103,5 +109,17 @@ class Launch:
     def _environment(self, confinement: Confinement) -> dict[str, str]:
         scratch = str(confinement.scratch)
         home = {} if confinement.filesystem else {"HOME": scratch}
-        ours = {SPOOL_VARIABLE: str(confinement.spool), "TMPDIR": scratch, **home}
+        file = str(self._certificates_path)
+        trust = {} if self.certificates is None else {_BELIEVED: file, "SSL_CERT_DIR": f"{file}.none"}
+        ours = {SPOOL_VARIABLE: str(confinement.spool), "TMPDIR": scratch, **home, **trust}
         return child_environment({**self.variables, **ours}, self.names)
+
+    @property
+    def _certificates_path(self) -> Path:
+        return self.confinement.scratch / "certificates.pem"
+
+
+def _believed(hidden: Sequence[Path]) -> list[Path]:
+    """Return the file of certificates that the caller's environment names: the child's environment names it too."""
+    path = Path(os.environ.get(_BELIEVED, ""))
+    return [path] if path.is_absolute() and path.is_file() and not is_within(path.resolve(), hidden) else []

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import shlex
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
@@ -84,4 +85,14 @@ def private(folder: Path) -> Path:
     except OSError as error:
         message = "The state directory cannot be written."
         raise refuse("metadata_unavailable", message, safe="Nothing was started.") from error
+    return folder
+
+
+def ours(folder: Path) -> Path:
+    """Make a folder as `private` does, or raise `forbidden` where another user could change what is kept in it."""
+    status = private(folder).stat()
+    if status.st_uid != os.geteuid() or status.st_mode & 0o022:
+        message = "The state directory is not yours alone to change, and what is connected is kept there."
+        told = {"safe": "Nothing was asked or changed.", "command": f"chmod 700 {shlex.quote(str(folder))}"}
+        raise refuse("forbidden", message, stage="admission", next_action="check_configuration", **told)
     return folder

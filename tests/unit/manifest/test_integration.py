@@ -240,6 +240,11 @@ MISDECLARED = [
     ({"oauth": {**DECLARED["oauth"], "tokenUrl": "//acme.example/token"}}, "/oauth/tokenUrl"),
     ({"oauth": {**DECLARED["oauth"], "minimumScopes": ["admin"]}}, "/oauth/minimumScopes"),
     ({"oauth": {"tokenUrl": "https://acme.example/token"}}, "/oauth"),
+    ({"oauth": {**DECLARED["oauth"], "clientAuthentication": "post"}}, "/oauth/clientAuthentication"),
+    (
+        {"oauth": {**DECLARED["oauth"], "confidential": True, "clientAuthentication": "jwt"}},
+        "/oauth/clientAuthentication",
+    ),
     (
         {"identity": {"source": "api", "kind": "k", "path": "https://x.example/me", "subject": "/id"}},
         "/identity/path",
@@ -269,6 +274,17 @@ def test_a_declared_method_is_read():
     assert method.oauth.requested_scopes == ("read", "write")
     assert method.identity.subject == "/id"
     assert integration.needs_hooks
+
+
+@pytest.mark.parametrize(("members", "how"), [({}, "basic"), ({"clientAuthentication": "post"}, "post")])
+def test_how_a_client_sends_its_secret_is_declared(members, how):
+    declared = {**DECLARED, "oauth": {**DECLARED["oauth"], "confidential": True, **members}}
+    methods = [TICKET["auth"]["methods"][0], declared]
+    method = read_integration(json.dumps(changed((("auth", "methods"), methods))).encode()).methods["sign_in"]
+    assert method.oauth.client_authentication == how
+    # A connection of before there was a choice is still of the same authentication.
+    assert method.authentication["oauth"].get("client_authentication", "basic") == how
+    assert ("client_authentication" in method.authentication["oauth"]) is (how == "post")
 
 
 @pytest.mark.clause("INT-173")

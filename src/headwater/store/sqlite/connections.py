@@ -12,7 +12,7 @@ from msgspec.structs import asdict
 from headwater import limits
 from headwater.connect.model import Acquisition, AcquisitionFailure, Binding, Connection, Evidence, Identity
 from headwater.errors import HeadwaterError, refuse
-from headwater.store.locks import private
+from headwater.store.locks import ours
 from headwater.store.sqlite.database import open_database, queries
 from headwater.store.sqlite.schema import migrations
 
@@ -176,8 +176,8 @@ class _OvertakenError(Exception):
 
 @contextmanager
 def opened(path: Path) -> Iterator[ConnectionRegistry]:
-    """Open the registry of a database, made where there is none yet."""
-    private(path.parent)
+    """Open the registry of a database, made where there is none yet. Raise `forbidden` where others may write there."""
+    ours(path.parent)
     registry = ConnectionRegistry(open_database(path))
     try:
         yield registry

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from headwater import clock
+from headwater import clock, limits
 from headwater.store.sqlite.database import open_database, queries, reading, transaction, translated
 
 Delivery = Literal["metadata_only", "revealed"]
@@ -36,12 +36,15 @@ class OwnerRecords:
 
     def suppress(self, instance_id: str, suppressed: bool) -> None:
         """Note durably that an instance was stopped, or that it is used again."""
-        self._write("set_suppression", (self._owner, instance_id, int(suppressed), clock.millis()))
+        self._write(("set_suppression", (self._owner, instance_id, int(suppressed), clock.millis())))
 
     def note_issue(self, connection: str, delivery: Delivery, *, refreshed: bool) -> str:
-        """Note that an access token is handed out; return the id of the issue."""
+        """Note that an access token is handed out; return the id of the issue. Its instance's oldest are let go."""
         issue = clock.identifier("issue")
-        self._write("add_issue", (issue, self._owner, connection, delivery, int(refreshed), clock.millis()))
+        noted = (issue, self._owner, connection, delivery, int(refreshed), clock.millis())
+        # First the old ones go: what is noted now stays, also where the clock was put back.
+        old = (self._owner, connection, limits.TOKEN_ISSUES_PER_INSTANCE - 1)
+        self._write(("forget_issues", old), ("add_issue", noted))
         return issue
 
     def disconnection(self, instance_id: str) -> Disconnection | None:
@@ -55,17 +58,18 @@ class OwnerRecords:
 
     def disconnect(self, instance_id: str, connector: str, instance: str, told: Disconnection) -> None:
         """Note that an account was disconnected: what was collected of it is inactive from now on."""
-        self._write("add_disconnection", (self._owner, instance_id, connector, instance, *told))
+        self._write(("add_disconnection", (self._owner, instance_id, connector, instance, *told)))
 
     def connected(self, instance_id: str) -> None:
         """Note that an account is connected: what the instance has collected is active."""
         if self._path.exists():
-            self._write("end_disconnection", (self._owner, instance_id))
+            self._write(("end_disconnection", (self._owner, instance_id)))
 
-    def _write(self, name: str, values: tuple[object, ...]) -> None:
+    def _write(self, *changes: tuple[str, tuple[object, ...]]) -> None:
         connection = open_database(self._path)
         try:
             with translated(), transaction(connection):
-                connection.execute(queries("owner")[name], values)
+                for name, values in changes:
+                    connection.execute(queries("owner")[name], values)
         finally:
             connection.close()

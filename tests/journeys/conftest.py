@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from journeys.rules import broken
 
 GUESTS = Path(__file__).parents[1] / "guests"
 
@@ -27,9 +28,11 @@ class Answer:
 
     @property
     def result(self) -> Any:
-        """The result of a command that succeeded."""
+        """The result of a command that succeeded. It keeps the rules that every result has to keep."""
         assert self.status == 0, f"{self.stderr}{self.crash if 'cli_internal' in self.stderr else ''}"
-        return json.loads(self.stdout)["result"]
+        result = json.loads(self.stdout)["result"]
+        assert broken(result) == []
+        return result
 
     @property
     def failure(self) -> Any:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from headwater.joining.programs import CollectRequest, Program, Watching
     from headwater.joining.readiness import Readiness
     from headwater.joining.releases import Releases
+    from headwater.joining.reusing import Reusing
     from headwater.joining.signing_in import SigningIn
     from headwater.secret import Secret
     from headwater.store.sqlite.cursors import StreamState
@@ -347,6 +348,13 @@ class Host:
         from headwater.joining.handing import Handing
 
         return Handing(self.settings)
+
+    @property
+    def reusing(self) -> Reusing:
+        """What a definition's instance may be connected with instead of a credential of its own."""
+        from headwater.joining.reusing import Reusing
+
+        return Reusing(self.settings, self.connecting)
 
     @cached_property
     def signing_in(self) -> SigningIn:

@@ -7,15 +7,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headwater.cli.output import plain
+from headwater.cli.offering import chosen, instead
 from headwater.cli.session import Cli
-from headwater.errors import refuse
+from headwater.errors import HeadwaterError, refuse
 
 if TYPE_CHECKING:
+    from headwater.connect.reusing import Source
     from headwater.joining.defining import Defining
     from headwater.joining.operating import Aimed
-
-_ANSWER_BYTES = 16
 
 
 class Asking:
@@ -42,18 +41,29 @@ class Asking:
         return operating.aimed(name, self._operation, schema=pins[0], revision=pins[1])
 
     def connect(self, aimed: Aimed) -> None:
-        """Have the instance connected: where it is not, ask once at the terminal whether to (CLI-1070, CLI-1071)."""
+        """Have the instance connected: where it is not, ask once at the terminal how (CLI-1070, CLI-1080)."""
         name = aimed.target.name
         if self._asked["credential_file"] is not None and self._defining.is_mounted:
             message = "The credential is read from where it is mounted, and not from a file."
             raise refuse("invalid_input", message, safe="Nothing was sent.", field="credential_file")
         if self._asked["reference"] is not None or self._defining.is_connected(name):
             return
-        answer = _answered(f"{plain(name)} is not connected. Connect it to {plain(aimed.target.authority)} now? [y/N] ")
-        if answer not in ("y", "yes"):
-            message = "The definition's instance is not connected, and nobody at a terminal wanted it to be."
-            raise refuse("not_found", message, next_action="create_connection", safe="Nothing was acquired or sent.")
-        self._acquire(aimed)
+        choice = chosen(aimed.target, self._cli.host.reusing.offers(aimed.target))
+        if choice == "connect" or not self._reused(aimed, choice):
+            self._acquire(aimed)
+
+    def _reused(self, aimed: Aimed, source: Source) -> bool:
+        """Have a credential copied. False where it was not, and the instance is to be connected instead (CLI-1088).
+
+        Where it is not known whether it was, nothing more is offered (CLI-1089).
+        """
+        try:
+            self._cli.host.handing.copy(aimed.target, source.connection.reference)
+        except HeadwaterError as refusal:
+            if refusal.code == "outcome_unknown" or not instead(aimed.target, refusal.message):
+                raise
+            return False
+        return True
 
     def _acquire(self, aimed: Aimed) -> None:
         import asyncio
@@ -84,15 +94,3 @@ def check_stdin(asked: Mapping[str, Any]) -> None:
             raise refuse("invalid_input", message, safe="Nothing of it was read.", field="credential_file")
     except (OSError, ValueError):
         return
-
-
-def _answered(question: str) -> str | None:
-    """Return what is typed at the controlling terminal, None where there is none. Raise `interrupted` for Ctrl-C."""
-    from headwater.cli.hidden import controlling_terminal
-
-    try:
-        with controlling_terminal() as descriptor:
-            os.write(descriptor, question.encode())
-            return os.read(descriptor, _ANSWER_BYTES).decode(errors="replace").strip().lower()
-    except OSError:
-        return None

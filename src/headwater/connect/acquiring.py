@@ -19,7 +19,14 @@ from headwater.connect.evidence import evidence_of, identity_of, scopes_suffice
 from headwater.connect.failures import AuthFailure
 from headwater.connect.model import Acquisition, AcquisitionFailure, Connection, Target
 from headwater.connect.ports import Authenticator, Custody, Entry, Note, Probed, Registry, Turns
-from headwater.connect.refusals import another_account, below_scopes, reason_of, refusal_of
+from headwater.connect.refusals import (
+    another_account,
+    another_than_source,
+    below_scopes,
+    reason_of,
+    refusal_of,
+    source_changed,
+)
 from headwater.connect.retention import erase_old
 from headwater.errors import HeadwaterError, refuse
 from headwater.manifest.auth import Method
@@ -38,13 +45,19 @@ class Acquired:
 
 @dataclass(frozen=True)
 class Acquiring:
-    """Connects and reconnects one instance."""
+    """Connects and reconnects one instance; each time may take so many seconds.
+
+    `source` is the connection of another instance whose credential is copied: the provider has to answer the same
+    account, and the connection to be what it was when the copy is published (CLI-1087).
+    """
 
     registry: Registry
     custody: Custody
     authenticator: Authenticator
     turns: Turns
     target: Target
+    source: Connection | None = None
+    seconds: int = limits.ACQUISITION_SECONDS
 
     def connectable(self, profile: str | None) -> Method:
         """Return how a connection would be made, or refuse to make one."""
@@ -89,12 +102,12 @@ class Acquiring:
             reference,
             self.target.configuration_revision,
             0 if before is None else before.generation,
-            clock.millis() + limits.ACQUISITION_SECONDS * 1000,
+            clock.millis() + self.seconds * 1000,
         )
         self.registry.begin(acquisition)
         try:
-            async with asyncio.timeout(limits.ACQUISITION_SECONDS):
-                return await self._complete(acquisition, method, entry, before)
+            async with asyncio.timeout(self.seconds):
+                done = await self._complete(acquisition, method, entry, before)
         except AuthFailure as failure:
             self._end(acquisition, reason_of(failure))
             raise refusal_of(failure, "acquisition", acquisition=acquisition.reference) from None
@@ -105,6 +118,8 @@ class Acquiring:
             is_late = isinstance(error, HeadwaterError) and error.code == "timeout"
             self._end(acquisition, "expired" if is_late else "rejected")
             raise
+        await erase_old(self.registry, self.custody, self.target.owner)  # no deadline cuts what is published
+        return done
 
     def _end(self, acquisition: Acquisition, reason: AcquisitionFailure) -> None:
         """End an acquisition that is still open. What ended it is told, also where the database cannot be written."""
@@ -120,21 +135,30 @@ class Acquiring:
         credential = await entry.sign_in(method, fields)
         async with self.turns.publishing(self.target.instance_id):
             probed = await self.authenticator.probe(method, credential)
-            self._check(method, credential, probed, before)
+            self._check(acquisition, method, credential, probed, before)
             version = await entry.keep(acquisition.connection, credential, self._noting(acquisition))
             connection = self._publish(acquisition, method, credential, probed, version)
-            await erase_old(self.registry, self.custody, self.target.owner)
         return Acquired(connection, acquisition.reference)
 
     def _noting(self, acquisition: Acquisition) -> Note:
         return lambda version: self.registry.note_candidate(acquisition, version, clock.millis())
 
-    def _check(self, method: Method, credential: Credential, probed: Probed, before: Connection | None) -> None:
+    def _check(
+        self,
+        acquisition: Acquisition,
+        method: Method,
+        credential: Credential,
+        probed: Probed,
+        before: Connection | None,
+    ) -> None:
         """Refuse a credential of too few scopes or of another account before it is kept (INT-197, INT-245)."""
         if not scopes_suffice(method, credential, probed):
             raise below_scopes()
-        if before is not None and not before.identity.is_same(identity_of(probed)):
+        found = identity_of(probed)
+        if before is not None and not before.identity.is_same(found):
             raise another_account()
+        if self.source is not None and not self.source.identity.is_same(found):
+            raise another_than_source(acquisition.reference)
 
     def _publish(
         self, acquisition: Acquisition, method: Method, credential: Credential, probed: Probed, version: str
@@ -159,9 +183,18 @@ class Acquiring:
         if before is not None:
             fence, generation = before.fence + 1, before.generation + 1
             after = replace(after, revision=before.revision, fence=fence, generation=generation)
-        if not self.registry.publish(before, after, now, acquisition):
-            raise _overtaken(self.registry.find(acquisition.owner, acquisition.connection))
+        if not self.registry.publish(before, after, now, acquisition, source=self.source):
+            raise self._prevented(acquisition)
         return after
+
+    def _prevented(self, acquisition: Acquisition) -> HeadwaterError:
+        """Return why what was acquired was not published."""
+        source = self.source
+        if source is not None:
+            now = self.registry.find(source.owner, source.reference)
+            if now is None or now.fence != source.fence:
+                return source_changed(now, acquisition.reference)
+        return _overtaken(self.registry.find(acquisition.owner, acquisition.connection))
 
 
 def _too_late(acquisition: Acquisition) -> HeadwaterError:

@@ -7,9 +7,9 @@ from headwater import limits
 from headwater.connect.consenting import Person
 from headwater.connect.envelope import Credential, sealed
 from headwater.connect.fields import checked, read_entry
-from headwater.connect.model import Target
+from headwater.connect.model import Connection, Target
 from headwater.connect.ports import Custody, Note
-from headwater.connect.reading import Mounted, item_of, static
+from headwater.connect.reading import Mounted, credential_in, item_of, static
 from headwater.errors import refuse
 from headwater.manifest.auth import Method
 from headwater.secret import Secret
@@ -68,6 +68,26 @@ class Obtained:
     async def sign_in(self, method: Method, fields: Mapping[str, Secret]) -> Credential:
         """See `Entry.sign_in`."""
         return self.credential
+
+    async def keep(self, scope: str, credential: Credential, note: Note) -> str:
+        """See `Entry.keep`."""
+        return await _keep(self.custody, scope, credential, note)
+
+
+@dataclass(frozen=True)
+class Copied:
+    """What custody keeps for another connection, which is only read. It is kept once more, as a version of its own."""
+
+    source: Connection
+    custody: Custody
+
+    async def fields(self, method: Method, scope: str) -> Mapping[str, Secret]:
+        """See `Entry.fields`."""
+        return {}
+
+    async def sign_in(self, method: Method, fields: Mapping[str, Secret]) -> Credential:
+        """See `Entry.sign_in`."""
+        return credential_in(await self.custody.read(self.source.reference, self.source.version))
 
     async def keep(self, scope: str, credential: Credential, note: Note) -> str:
         """See `Entry.keep`."""

@@ -169,13 +169,20 @@ class Registry(Protocol):
         ...
 
     def publish(
-        self, before: Connection | None, after: Connection, now_ms: int, acquisition: Acquisition | None = None
+        self,
+        before: Connection | None,
+        after: Connection,
+        now_ms: int,
+        acquisition: Acquisition | None = None,
+        *,
+        source: Connection | None = None,
     ) -> bool:
         """Put a connection in the place of `before`, and complete the acquisition, in one transaction.
 
         False, and nothing was written, where `before` is not what stands there (its fence moved), where it was
-        revoked, where another connection holds the instance, or where the acquisition is not open any more. A
-        version that `after` has no more is erased later.
+        revoked, where another connection holds the instance, where the acquisition is not open any more, or where
+        `source`, whose credential was copied, is not live any more or not what it was. A version that `after` has no
+        more is erased later.
         """
         ...
 

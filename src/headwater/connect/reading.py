@@ -64,17 +64,22 @@ class Material:
             version, bytes_ = connection.version, await self.custody.read(connection.reference, connection.version)
         if self.mounted is not None:
             return Held(static(method, read_entry(method, bytes_.reveal())), version)
-        try:
-            return Held(opened(bytes_), version)
-        except ValueError:
-            message = "What custody keeps for the connection is no credential."
-            raise refuse("custody_unavailable", message, next_action="repair_connection") from None
+        return Held(credential_in(bytes_), version)
 
     def _note(self, connection: Connection, check: Check, found: Found) -> None:
         checks = connection.evidence.checks
         if checks.get(check) == "ok":
             evidence = replace(connection.evidence, checks={**checks, check: found})
             self.registry.publish(connection, replace(connection, evidence=evidence), clock.millis())
+
+
+def credential_in(material: Secret) -> Credential:
+    """Return the credential that custody keeps. Raise `custody_unavailable` where it is none."""
+    try:
+        return opened(material)
+    except ValueError:
+        message = "What custody keeps for the connection is no credential."
+        raise refuse("custody_unavailable", message, next_action="repair_connection") from None
 
 
 def item_of(target: Target, method: Method) -> str:

@@ -4,9 +4,11 @@ from typing import Any, Final, Literal, NamedTuple
 
 from headwater.codes import NextAction, Stage
 from headwater.connect.failures import AuthFailure, FailureCode
-from headwater.connect.model import AcquisitionFailure
+from headwater.connect.model import AcquisitionFailure, Connection
 from headwater.errors import HeadwaterError, refuse
 from headwater.integration_codes import INTEGRATION_CODES
+
+UNCOPIED: Final = "Nothing was connected; the connection it is of is as it was."
 
 During = Literal["acquisition", "validation", "read"]
 
@@ -111,6 +113,21 @@ def below_scopes(next_action: NextAction | None = None) -> HeadwaterError:
 def another_account() -> HeadwaterError:
     """Refuse a renewal that the provider answers as somebody else (CLI-311)."""
     return refuse("identity_mismatch", safe="The connection keeps its own credential.")
+
+
+def another_than_source(acquisition: str) -> HeadwaterError:
+    """Refuse a copied credential that the provider answers as somebody else than the connection it is of."""
+    message = "The provider answers the copied credential as another account."
+    return refuse("identity_mismatch", message, next_action="create_connection", safe=UNCOPIED, acquisition=acquisition)
+
+
+def source_changed(now: Connection | None, acquisition: str | None = None) -> HeadwaterError:
+    """Refuse to go on with a connection whose credential was to be copied: it is not what it was (CLI-1087)."""
+    told: dict[str, Any] = {} if acquisition is None else {"acquisition": acquisition}
+    if now is None or now.lifecycle == "revoked":
+        return refuse("revoked", "The connection whose credential was chosen was revoked.", safe=UNCOPIED, **told)
+    message = "The connection whose credential was chosen has changed."
+    return refuse("lifecycle_conflict", message, stage="publication", safe=UNCOPIED, **told)
 
 
 def needs_reconnect() -> HeadwaterError:

@@ -1,4 +1,4 @@
-"""What a command asks the owner to hand out: an access token, or a consumer's start with a credential.
+"""What a command asks the owner to do with a credential: hand out an access token, start a consumer with it, copy it.
 
 The owner is started where none runs, and answers only a program of its own build. Nothing of custody is read here.
 """
@@ -11,6 +11,7 @@ from typing import Any
 
 from headwater import limits
 from headwater.configuration.selecting import Selection
+from headwater.connect.model import Target
 from headwater.errors import HeadwaterError, refuse
 from headwater.link.owner import Place, ask, ask_for, started
 from headwater.secret import Secret
@@ -45,6 +46,21 @@ class Handing:
             for descriptor in descriptors:
                 open_.callback(os.close, descriptor)
             return _run(descriptors, [*told["arguments"], *arguments], _passed(told["pass_env"]))
+
+    def copy(self, target: Target, reference: str) -> dict[str, Any]:
+        """Have an instance connected with a copy of the credential of another instance's connection.
+
+        Raise `outcome_unknown` where it is not known whether it was: its connections tell.
+        """
+        asked = self._asked(Selection(target.connector, target.instance), reference)
+        revision = target.configuration_revision
+        try:
+            told = ask(self._place, "copy", limits.OWNER_ANSWER_SECONDS, configuration_revision=revision, **asked)
+        except HeadwaterError as error:
+            if error.code == "outcome_unknown":
+                error.command = f"headwater connections list {target.name}"
+            raise
+        return dict(told["copied"])
 
     def _asked(self, selection: Selection, reference: str | None) -> dict[str, Any]:
         started(self._place, self._settings.config_path)

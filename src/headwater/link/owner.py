@@ -21,7 +21,7 @@ from headwater.errors import HeadwaterError, refuse
 from headwater.link.unix import Unanswered, Unreached, put, put_for
 
 VERSION: Final = "headwater-owner/1"
-Want = Literal["greet", "status", "stop", "sign_in", "token", "launch", "shutdown"]
+Want = Literal["greet", "status", "stop", "sign_in", "token", "launch", "copy", "shutdown"]
 
 
 class Place(NamedTuple):

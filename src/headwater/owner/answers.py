@@ -1,4 +1,4 @@
-"""What an owner answers: how an instance stands, its stop, a step of a sign-in, what it hands out."""
+"""What an owner answers: how an instance stands, its stop, a step of a sign-in, what it hands out, what it copies."""
 
 import os
 from collections.abc import Mapping
@@ -18,6 +18,7 @@ from headwater.host import Host
 from headwater.link.unix import Handed
 from headwater.manifest.auth import Method
 from headwater.outbound.client import Client, Reach
+from headwater.owner.copying import copied
 from headwater.owner.handing import Handing
 from headwater.owner.served import Served, identified, selected
 from headwater.owner.supervisor import Supervisor
@@ -49,6 +50,8 @@ class Answers:
                 return await self._handing.token(asked)
             case "launch":
                 return await self._handing.launch(asked)
+            case "copy":
+                return await copied(self._host, asked)
         raise refuse("unsupported", "The owner does not know what it was asked.", stage="admission")
 
     def _selected(self, asked: Asked) -> Served:

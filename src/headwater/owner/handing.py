@@ -21,6 +21,7 @@ from headwater.errors import HeadwaterError, refuse
 from headwater.host import Host
 from headwater.joining.targets import Targets
 from headwater.link.unix import Handed
+from headwater.owner.served import check_configuration
 from headwater.process import sealed
 from headwater.store.sqlite.connections import opened
 from headwater.store.sqlite.owner_records import Delivery, OwnerRecords
@@ -37,7 +38,7 @@ class Handing:
 
     async def token(self, asked: Asked) -> Mapping[str, Any]:
         """Hand out an access token, and record that once it is certain (CLI-870). It crosses only to be revealed."""
-        self._check(asked)
+        check_configuration(self._host.settings, asked)
         selection, reveal = Selection(*asked["selection"]), asked["reveal"]
         try:
             async with asyncio.timeout(limits.TOKEN_SECONDS):
@@ -61,7 +62,7 @@ class Handing:
 
     async def launch(self, asked: Asked) -> Handed:
         """Hand over a sealed copy of a consumer's program, and the document that it reads, in this order (CLI-856)."""
-        self._check(asked)
+        check_configuration(self._host.settings, asked)
         settings, reference = self._host.settings, asked["connection"]
         configuration, target = Targets(settings).configured(Selection(*asked["selection"]))
         consumer = configuration.consumers.get(asked["consumer"])
@@ -92,12 +93,6 @@ class Handing:
                 pass
         message = "The consumer's program is not there, or is not the one that the configuration pins."
         raise refuse("invalid_configuration", message, safe="Nothing was started.", command="headwater setup check")
-
-    def _check(self, asked: Asked) -> None:
-        """Refuse a client that means another configuration than the one that this owner reads."""
-        if asked["configuration"] != str(self._host.settings.config_path):
-            message = "The owner of this state directory was started with another configuration."
-            raise refuse("owner_build_mismatch", message, command="headwater setup owner-stop")
 
 
 def _profile(registry: Registry, target: Target, reference: str | None) -> str | None:

@@ -1,8 +1,9 @@
 """What an owner serves: each configured instance, with its integration where that brings code."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from headwater.catalog.instances import Instances
 from headwater.configuration.model import Entry
@@ -30,6 +31,13 @@ class Served:
     folder: Path
     verify: Callable[[], None]
     integration: Integration | None
+
+
+def check_configuration(settings: Settings, asked: Mapping[str, Any]) -> None:
+    """Refuse a client that means another configuration than the one that this owner reads."""
+    if asked["configuration"] != str(settings.config_path):
+        message = "The owner of this state directory was started with another configuration."
+        raise refuse("owner_build_mismatch", message, command="headwater setup owner-stop")
 
 
 def served(settings: Settings) -> Sequence[Served]:

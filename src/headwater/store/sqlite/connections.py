@@ -79,11 +79,19 @@ class ConnectionRegistry:
             self._run("abandon_candidates", (acquisition.connection, now_ms))
 
     def publish(
-        self, before: Connection | None, after: Connection, now_ms: int, acquisition: Acquisition | None = None
+        self,
+        before: Connection | None,
+        after: Connection,
+        now_ms: int,
+        acquisition: Acquisition | None = None,
+        *,
+        source: Connection | None = None,
     ) -> bool:
         """See `Registry.publish`."""
         try:
             with self._writing():
+                if source is not None and not self._did("connection_as_read", _row(source)):
+                    raise _OvertakenError
                 self._publish(before, after, now_ms, acquisition)
         except _OvertakenError:
             return False

@@ -18,6 +18,12 @@ SELECT count(*) FROM connections WHERE owner = ?1 AND instance_id = ?2;
 -- name: connection_at
 SELECT * FROM connections WHERE owner = ?1 AND reference = ?2;
 
+-- name: connection_as_read
+-- The fence moves with every write; the rest is compared because it is what the copy was made of.
+SELECT 1 FROM connections
+WHERE owner = :owner AND reference = :reference AND fence = :fence AND generation = :generation AND version = :version
+    AND lifecycle = 'live';
+
 -- name: add_connection
 INSERT INTO connections VALUES (
     :reference, :owner, :instance_id, :connector, :instance, :profile, :binding, :identity_kind, :identity_subject,

@@ -300,6 +300,12 @@ class Host:
             open_database(self.settings.database_path).close()
             yield owner_token(self.settings.token_path)
 
+    def note_request(self, request_id: str, route: str, answered: str, milliseconds: int) -> None:
+        """Note that a request was answered. See `store.request_log`."""
+        from headwater.store.request_log import note_request
+
+        note_request(self.settings.server_log_path, request_id, route, answered, milliseconds)
+
     def state_of(self, address: StateAddress) -> StreamState:
         """Return the cursors at an address. See `Cursors.read`."""
         return self._cursors(address).read(address)

@@ -92,6 +92,10 @@ SERVER_CONNECTIONS: Final = 32
 SERVER_ASK_SECONDS: Final = 15.0
 SERVER_ANSWER_SECONDS: Final = 120.0
 SERVER_STOP_SECONDS: Final = 10.0
+SERVER_SYNCS: Final = 4  # runs that requests started, at once
+SERVER_PAGE_DEFAULT: Final = 100
+SERVER_PAGE_MAX: Final = 500
+SERVER_LOG_BYTES: Final = 4 * MIB  # then a new file is begun, and one old one kept
 GRANT_ID_CHARACTERS: Final = 256
 
 # Files that a person writes.

@@ -57,6 +57,13 @@ class Integrating:
         ]
         return {"integrations": rows, "left_out": faults}
 
+    def named(self, key: str) -> Shown:
+        """Return one integration by its key, as the catalog shows it."""
+        for row in self.catalog()["integrations"]:
+            if row["key"] == key:
+                return dict(row)
+        raise refuse("not_found", "There is no integration of this key.", command="headwater connectors integrations")
+
     def enable(self, connector: str, *, enabled: bool) -> Shown:
         """Let accounts be connected by an integration, or no more. Those that are connected stay."""
         registered = self.integrations.find(connector)

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from headwater.joining.readiness import Readiness
     from headwater.joining.releases import Releases
     from headwater.joining.signing_in import SigningIn
+    from headwater.joining.webhooks import Webhooks
     from headwater.secret import Secret
     from headwater.store.sqlite.cursors import StreamState
     from headwater.store.sqlite.reading import Reader
@@ -367,6 +368,13 @@ class Host:
         from headwater.joining.integrating import Integrating
 
         return Integrating(self.settings, self.connecting)
+
+    @property
+    def webhooks(self) -> Webhooks:
+        """What providers send by themselves."""
+        from headwater.joining.webhooks import Webhooks
+
+        return Webhooks(self.settings, self.connecting)
 
     # Looking.
 

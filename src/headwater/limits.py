@@ -298,3 +298,15 @@ REASON_TAKEN_BYTES: Final = 64 * KIB
 REASON_RUN_BYTES: Final = 32
 REASON_WORD_BYTES: Final = 16
 REASON_PIECE_BYTES: Final = 8
+
+# Webhooks: what one may hold, how far its timestamp may be from now, how many are verified at once, and how long a run
+# of somebody else is waited for before the one that a webhook asked for is tried again.
+WEBHOOK_BYTES: Final = 256 * KIB
+WEBHOOK_WINDOW_SECONDS: Final = 300
+WEBHOOK_ID_CHARACTERS: Final = 256
+WEBHOOK_TIMESTAMP_CHARACTERS: Final = 12
+WEBHOOK_SIGNATURES: Final = 8
+WEBHOOK_SECRET_BYTES: Final = 16  # at least
+WEBHOOK_SECRET_MAX_BYTES: Final = 512
+WEBHOOKS_AT_ONCE: Final = 4
+WEBHOOK_BUSY_SECONDS: Final = 5.0

@@ -32,8 +32,11 @@ CONTRACT = {
     "POST /v1/fulfillments",
     "GET /v1/fulfillments/{id}",
     "POST /v1/fulfillments/{id}/reconcile",
+    "POST /v1/webhooks/{endpoint}",
 }
 OURS = {
+    "GET /v1/connections/{id}/webhook",
+    "POST /v1/connections/{id}/webhook",
     "GET /v1/instances",
     "GET /v1/syncs",
     "POST /v1/connections/{id}/reconnect/{method}/complete",

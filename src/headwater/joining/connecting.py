@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from headwater.connect.acquiring import Acquired, Acquiring, Entering
     from headwater.connect.entries import Means
     from headwater.connect.issuing import Issued
-    from headwater.connect.model import Target
+    from headwater.connect.model import Connection, Target
     from headwater.connect.ports import Authenticator, Custody
     from headwater.connect.reading import Material
     from headwater.connect.refreshing import Refreshing
@@ -162,6 +162,15 @@ class Connecting:
         if reference in holds or (may_be_gone and not holds):
             return selection
         raise refuse("revoked", next_action="none" if holds else None, safe="Nothing was changed.")
+
+    def live(self, selection: Selection, reference: str | None) -> tuple[Target, Connection]:
+        """Return a connection that is not revoked, with its instance."""
+        _, target = self._targets.configured(selection)
+        with looked_at(self._settings.database_path) as registry:
+            connection = selected(registry, target, reference)
+        if connection.lifecycle == "revoked":
+            raise refuse("revoked", safe="Nothing was changed.")
+        return target, connection
 
     def disconnecting(
         self, registry: ConnectionRegistry, selection: Selection

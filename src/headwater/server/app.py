@@ -16,7 +16,8 @@ from headwater.errors import HeadwaterError
 from headwater.host import Host
 from headwater.server.accounts import AccountRoutes
 from headwater.server.answers import Refusal, refused
-from headwater.server.guard import Guard
+from headwater.server.guard import WEBHOOKS, Guard
+from headwater.server.hooking import WebhookRoutes
 from headwater.server.ordering import ordering
 from headwater.server.signing import SignInRoutes
 from headwater.server.state import PREFIX, StateRoutes
@@ -35,7 +36,7 @@ class Way(NamedTuple):
 
 def ways(host: Host, syncs: Syncs) -> list[Way]:
     """Return every route there is."""
-    accounts, signing = AccountRoutes(host, syncs), SignInRoutes(host)
+    accounts, signing, webhooks = AccountRoutes(host, syncs), SignInRoutes(host), WebhookRoutes(host, syncs)
     state = StateRoutes(host).answer
     connection = "/v1/connections/{id}"
     return [
@@ -54,6 +55,9 @@ def ways(host: Host, syncs: Syncs) -> list[Way]:
         Way("POST", f"{connection}/disconnect", accounts.disconnect),
         Way("POST", f"{connection}/reconnect/{{method}}/start", signing.restart),
         Way("POST", f"{connection}/reconnect/{{method}}/complete", signing.recomplete),
+        Way("GET", f"{connection}/webhook", webhooks.show),
+        Way("POST", f"{connection}/webhook", webhooks.make),
+        Way("POST", f"{WEBHOOKS}{{endpoint}}", webhooks.receive),
         Way("GET", "/v1/syncs", accounts.syncs),
         Way("GET", "/v1/syncs/{id}", accounts.sync),
         Way("POST", "/v1/quotes", ordering),

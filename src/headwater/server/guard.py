@@ -1,5 +1,6 @@
 """Who is let in: the owner, by a token, over a loopback name. Nothing is looked up for anybody else.
 
+Webhooks alone come in without a token and under any name: each brings a signature of its own (INT-454).
 A browser sends no token by itself, and there are no cookies: whoever brings the token proves that no page made it come.
 A page of another site is refused even with it (INT-425).
 """
@@ -7,6 +8,7 @@ A page of another site is refused even with it (INT-425).
 import re
 from collections.abc import Callable
 from hmac import compare_digest
+from typing import Final
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -17,6 +19,7 @@ from headwater.server.answers import Refusal
 Note = Callable[[str, str, str, int], None]
 """Keeps a line of a request: its id, its route, how it was answered, and in how many milliseconds."""
 
+WEBHOOKS: Final = "/v1/webhooks/"
 _LOOPBACK = re.compile(r"(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?", re.IGNORECASE)
 _OURS = frozenset({"same-origin", "none"})
 
@@ -62,6 +65,8 @@ class Guard:
         head = sum(len(name) + len(value) for name, value in headers.raw)
         if head + len(scope["raw_path"]) + len(scope["query_string"]) > limits.SERVER_HEAD_BYTES:
             raise Refusal(431, "head_too_large", "The head of the request is too large.")
+        if scope["path"].startswith(WEBHOOKS):
+            return
         # A page on the web can make a browser come here under a name of its own (DNS rebinding).
         hosts = headers.getlist("host")
         if len(hosts) != 1 or not _LOOPBACK.fullmatch(hosts[0]):

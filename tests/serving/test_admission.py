@@ -133,6 +133,7 @@ def test_a_list_is_held_to_its_maximum_and_says_so(program, path):
     assert "warnings" not in program.get(f"{path}{join}limit={limits.SERVER_PAGE_MAX}").ok()
     for limit in ("0", "-1", "x", "1.0", "", "9" * 100, "%D9%A1"):
         assert program.get(f"{path}{join}limit={limit}").refused == (400, "invalid_request")
+    assert program.get("syncs?status=unheard").refused == (400, "invalid_input")
     assert program.get(f"{path}{join}limits=1").refused == (400, "invalid_request")
 
 
@@ -171,7 +172,9 @@ def test_a_list_is_walked_by_its_cursors_and_by_no_others(program):
     given = program.get("syncs?limit=1").ok()["next_cursor"]
     (name, owner, rest), place = json.loads(urlsafe_b64decode(given))
     assert owner == os.geteuid()
-    forged = [[[name, owner + 1, rest], place], [[name, owner, rest], None], [[name, owner, rest], "x"], [place], 7]
+    huge = urlsafe_b64encode(b"[%d]" % 10**30).decode()
+    forged = [[[name, owner, rest], other] for other in (None, "x", 7, [1], "WzEsMSwxXQ", huge)]
+    forged += [[[name, owner + 1, rest], place], [["/v1/connections", owner, rest], place], [place], 7]
     texts = [urlsafe_b64encode(json.dumps(one).encode()).decode() for one in forged]
     for cursor in (*texts, "x", "", "%00", program.get("integrations?limit=1").ok()["next_cursor"]):
         assert program.get(f"syncs?cursor={cursor}").status == 400

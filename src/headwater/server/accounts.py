@@ -1,12 +1,13 @@
 """The routes of integrations and of connected accounts: each translates a request into one call of the host."""
 
 import asyncio
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from headwater.collect.verdict import Status
 from headwater.configuration.selecting import Selection, target
 from headwater.errors import refuse
 from headwater.host import Host
@@ -51,7 +52,7 @@ class AccountRoutes:
         """List the connections of an instance, which is the default one where none is named."""
         asked = Asked(request, ["instance"])
         selection = target(asked.given["instance"]) if "instance" in asked.given else Selection()
-        page = await asyncio.to_thread(self._host.connecting.list_, selection, asked.limit, asked.inner())
+        page = await asyncio.to_thread(self._host.connecting.list_, selection, asked.limit, asked.inner(str))
         return json_answer(asked.page(page, page.pop("next_cursor", None)))
 
     async def connection(self, request: Request) -> Response:
@@ -80,10 +81,12 @@ class AccountRoutes:
         """List runs, newest first."""
         asked = Asked(request, ["instance", "status"])
         given = asked.given
+        if given.get("status", "running") not in ("running", *get_args(Status)):
+            raise refuse("invalid_input", "There is no run of this status.", param="status")
 
         def runs() -> dict[str, Any]:
             with self._host.reading() as reader:
-                return reader.runs(given.get("instance"), given.get("status"), asked.limit, asked.inner())
+                return reader.runs(given.get("instance"), given.get("status"), asked.limit, asked.inner(str))
 
         page = await asyncio.to_thread(runs)
         return json_answer(asked.page(page, page.pop("next_cursor", None)))

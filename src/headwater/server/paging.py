@@ -3,7 +3,7 @@
 import os
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 from starlette.requests import Request
@@ -13,6 +13,7 @@ from headwater.errors import refuse
 from headwater.server.answers import Refusal
 from headwater.server.asking import query_of
 
+Place = TypeVar("Place", str, int)
 _PAGE: Final = frozenset({"limit", "cursor"})
 
 
@@ -34,7 +35,7 @@ class Asked:
         self.given: Mapping[str, str] = given
         self._bound = [request.scope["path"], os.geteuid(), [list(one) for one in sorted(given.items())]]
 
-    def inner(self) -> Any:
+    def inner(self, kind: type[Place]) -> Place | None:
         """Return the place that this list's page begins behind, None for its beginning; else `stale_cursor`."""
         if self.cursor is None:
             return None
@@ -42,7 +43,7 @@ class Asked:
             bound, place = msgspec.json.decode(urlsafe_b64decode(self.cursor.encode()), type=tuple[Any, Any])
         except (ValueError, RecursionError):
             bound, place = None, None
-        if bound != self._bound or place is None:
+        if bound != self._bound or type(place) is not kind:
             raise refuse("stale_cursor")
         return place
 
@@ -57,8 +58,6 @@ class Asked:
 
     def cut(self, told: Mapping[str, Any], member: str) -> dict[str, Any]:
         """Return one page of a list that comes whole."""
-        rows, begin = told[member], self.inner() or 0
-        if type(begin) is not int or begin < 0:
-            raise refuse("stale_cursor")
+        rows, begin = told[member], max(self.inner(int) or 0, 0)
         end = begin + self.limit
         return self.page({**told, member: rows[begin:end]}, end if end < len(rows) else None)

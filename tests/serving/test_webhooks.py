@@ -208,6 +208,23 @@ def test_a_revoked_connection_takes_no_webhooks(hooked):
     assert hooked.sent().refused == (404, "not_found")
 
 
+def test_an_integration_that_was_changed_or_disabled_takes_no_webhooks(hooked):
+    """Nor does one that is not in order; what is wrong with it is not told to whoever sends."""
+    person = hooked.program.person
+    declared = json.loads((person.folder / "me" / "integration.json").read_text())
+    person.manifest(auth={"methods": declared["auth"]["methods"][::2]})
+    assert hooked.sent().refused == (404, "not_found")
+    person.manifest(auth={"methods": []})
+    broken = hooked.sent()
+    assert (broken.refused, "faults" in broken.error) == ((503, "unavailable"), False)
+    person.manifest(auth=declared["auth"])
+    person.type("connectors", "disable", "acme_tickets")
+    assert hooked.sent().refused == (404, "not_found")
+    person.type("connectors", "enable", "acme_tickets")
+    assert hooked.sent().status == 202
+    hooked.settled(1)
+
+
 @pytest.mark.clause("INT-455")
 def test_many_hints_are_one_run_and_one_more(hooked, acme):
     """What comes before a run begins is in it; what comes while it runs is in the one after it."""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from headwater.configuration.selecting import Selection
     from headwater.connect.model import Connection, Target
     from headwater.connect.ports import Custody
+    from headwater.manifest.auth import Method
     from headwater.secret import Secret
 
 Shown = dict[str, Any]
@@ -82,7 +83,7 @@ class Webhooks:
         one, records, now = self._records.find(endpoint), self._records, clock.millis()
         if one is None:
             raise no_endpoint()
-        target, connection = self._addressed(one)
+        target, connection, method = self._addressed(one)
         delivery = delivery_of(headers, now)
         secret = await self._custody().read(endpoint, one.version)
         if not is_signed(secret, delivery.content(body), delivery.signatures):
@@ -91,39 +92,31 @@ class Webhooks:
             records.count(endpoint, "repeated")
             return None
         try:
-            told = await self._told(target, connection, headers, body)
+            told = await hooks_of(self._settings, target).webhook(method, headers, body)
+            if told is None:
+                raise unsigned()
         except BaseException:
             records.release(endpoint, delivery.name)  # the provider sends it again
             raise
-        fits = is_for(connection.identity, told)
+        fits = is_for(connection.identity, told["account"])
         records.count(endpoint, "accepted" if fits else "dropped")
         return target.name if fits else None
 
-    async def _told(
-        self, target: Target, connection: Connection, headers: Mapping[str, str], body: bytes
-    ) -> str | None:
-        """Return the account that a webhook is about, as the integration reads it; None where it names none."""
-        from headwater.connect.webhooks import unsigned
-
-        method = target.method(connection.profile)
-        assert method is not None, "a method that is not declared is admitted nowhere"
-        told = await hooks_of(self._settings, target).webhook(method, headers, body)
-        if told is None:
-            raise unsigned()
-        account = told["account"]
-        return None if account is None else str(account)
-
-    def _addressed(self, one: Endpoint) -> tuple[Target, Connection]:
+    def _addressed(self, one: Endpoint) -> tuple[Target, Connection, Method]:
         """Return whose webhooks come in at an endpoint, as long as that connection is there and takes them."""
         from headwater.connect.webhooks import no_endpoint
 
         try:
             target, connection = self._connecting.live(self._connecting.addressed(one.connection), one.connection)
         except HeadwaterError as error:
-            raise (no_endpoint() if error.code in ("not_found", "revoked") else error) from None
-        if not self._declares(target):
+            if error.code in ("not_found", "revoked"):
+                raise no_endpoint() from None
+            # Whoever sends it has proven nothing yet: what is wrong here is not told outside.
+            raise refuse("unavailable", "Webhooks cannot be taken now.", safe="Nothing was done for it.") from error
+        method = target.method(connection.profile)
+        if method is None or not self._declares(target):
             raise no_endpoint()
-        return target, connection
+        return target, connection, method
 
     def _declares(self, target: Target) -> bool:
         found = integrations_of(self._settings).all.get(target.connector)

@@ -52,7 +52,7 @@ class AccountRoutes:
         """List the connections of an instance, which is the default one where none is named."""
         asked = Asked(request, ["instance"])
         selection = target(asked.given["instance"]) if "instance" in asked.given else Selection()
-        page = await asyncio.to_thread(self._host.connecting.list_, selection, asked.limit, asked.inner(str))
+        page = await asyncio.to_thread(self._host.connecting.list_, selection, asked.limit, asked.behind(str))
         return json_answer(asked.page(page, page.pop("next_cursor", None)))
 
     async def connection(self, request: Request) -> Response:
@@ -86,7 +86,7 @@ class AccountRoutes:
 
         def runs() -> dict[str, Any]:
             with self._host.reading() as reader:
-                return reader.runs(given.get("instance"), given.get("status"), asked.limit, asked.inner(str))
+                return reader.runs(given.get("instance"), given.get("status"), asked.limit, asked.behind(str))
 
         page = await asyncio.to_thread(runs)
         return json_answer(asked.page(page, page.pop("next_cursor", None)))

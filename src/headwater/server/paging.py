@@ -1,6 +1,7 @@
 """Pages of a list: how long one is, and a cursor that is of use for the same list of the same owner, and no other."""
 
 import os
+import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeVar
@@ -14,6 +15,7 @@ from headwater.server.answers import Refusal
 from headwater.server.asking import query_of
 
 Place = TypeVar("Place", str, int)
+_LIMIT: Final = re.compile(r"[1-9][0-9]{0,15}")
 _PAGE: Final = frozenset({"limit", "cursor"})
 
 
@@ -24,18 +26,14 @@ class Asked:
         given = query_of(request, {*known, *_PAGE})
         self.cursor = given.pop("cursor", None)
         limit = given.pop("limit", str(limits.SERVER_PAGE_DEFAULT))
-        if (
-            not (limit.isascii() and limit.isdecimal())
-            or len(limit) > len(str(limits.MAX_SAFE_INTEGER))
-            or not int(limit)
-        ):
+        if not _LIMIT.fullmatch(limit):
             raise Refusal(400, "invalid_request", "It must be a positive number.", "limit")
         self._is_clamped = int(limit) > limits.SERVER_PAGE_MAX
         self.limit = min(int(limit), limits.SERVER_PAGE_MAX)
         self.given: Mapping[str, str] = given
         self._bound = [request.scope["path"], os.geteuid(), [list(one) for one in sorted(given.items())]]
 
-    def inner(self, kind: type[Place]) -> Place | None:
+    def behind(self, kind: type[Place]) -> Place | None:
         """Return the place that this list's page begins behind, None for its beginning; else `stale_cursor`."""
         if self.cursor is None:
             return None
@@ -58,6 +56,6 @@ class Asked:
 
     def cut(self, told: Mapping[str, Any], member: str) -> dict[str, Any]:
         """Return one page of a list that comes whole."""
-        rows, begin = told[member], max(self.inner(int) or 0, 0)
+        rows, begin = told[member], max(self.behind(int) or 0, 0)
         end = begin + self.limit
         return self.page({**told, member: rows[begin:end]}, end if end < len(rows) else None)

@@ -54,10 +54,14 @@ class Code(NamedTuple):
     message: str
     members: str = ""
     """The names of the members that its data may hold, with spaces between."""
+    passes: bool = False
+    """Whether the same may be asked again later: nothing was changed, and nobody has to do anything meanwhile."""
 
 
 # An opaque reference to the connection or the request that a failure belongs to says nothing of either.
 ALWAYS: Final = frozenset({"connection", "request_id"})
+# What the integration contract adds to any failure: a code of its closed list, a flag, whole seconds to wait (INT-285).
+INTEGRATED: Final = frozenset({"integration_code", "retryable", "retry_after"})
 
 _REVISION: Final = "field revision_expected read_with"
 _WRITE: Final = "mutation source_audit acquisition"
@@ -143,12 +147,18 @@ CONTRACT: Final[Mapping[str, Code]] = {
         "retry_explicitly",
         "The service cannot be reached.",
         f"service_code retry_after_seconds cause attempts {_CLOCK} {_INSTALLED} {_WRITE}",
+        passes=True,
     ),
     "timeout": Code(
         "operational", "admission", "retry_explicitly", "It did not answer in time.", f"cause attempts {_WRITE}"
     ),
     "capacity": Code(
-        "operational", "admission", "retry_explicitly", "There is too much at once.", f"cause attempts {_WRITE}"
+        "operational",
+        "admission",
+        "retry_explicitly",
+        "There is too much at once.",
+        f"cause attempts {_WRITE}",
+        passes=True,
     ),
     "unsupported": Code("operational", "admission", "none", "This is not supported here.", "field"),
     "service_failure": Code("operational", "dispatch", "retry_explicitly", "The service refused it.", _SERVICE),
@@ -200,7 +210,9 @@ OURS: Final[Mapping[str, Code]] = {
         "explanation",
     ),
     "run_failed": Code("operational", "observation", "retry_explicitly", "The run failed.", f"cause {_RUN}"),
-    "run_active": Code("operational", "admission", "retry_status", "Another run of this instance is active.", "run_id"),
+    "run_active": Code(
+        "operational", "admission", "retry_status", "Another run of this instance is active.", "run_id", passes=True
+    ),
     "run_superseded": Code("operational", "admission", "none", "The run cannot be undone any more.", "runs"),
     "address_in_use": Code("operational", "launch", "check_configuration", "The port cannot be listened on."),
     "already_exists": Code("operational", "admission", "none", "That already exists; it was left as it is."),
@@ -213,7 +225,11 @@ OURS: Final[Mapping[str, Code]] = {
     ),
     "storage_failed": Code("operational", "publication", "retry_explicitly", "The database could not be written."),
     "machine_exhausted": Code(
-        "operational", "launch", "retry_status", "The machine has no files, processes or memory left for this."
+        "operational",
+        "launch",
+        "retry_status",
+        "The machine has no files, processes or memory left for this.",
+        passes=True,
     ),
 }
 

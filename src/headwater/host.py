@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from headwater.joining.releases import Releases
     from headwater.joining.reusing import Reusing
     from headwater.joining.signing_in import SigningIn
+    from headwater.joining.webhooks import Webhooks
     from headwater.secret import Secret
     from headwater.store.sqlite.cursors import StreamState
     from headwater.store.sqlite.reading import Reader
@@ -301,6 +302,12 @@ class Host:
             open_database(self.settings.database_path).close()
             yield owner_token(self.settings.token_path)
 
+    def note_request(self, request_id: str, route: str, answered: str, milliseconds: int) -> None:
+        """Note that a request was answered. See `store.request_log`."""
+        from headwater.store.request_log import note_request
+
+        note_request(self.settings.server_log_path, request_id, route, answered, milliseconds)
+
     def state_of(self, address: StateAddress) -> StreamState:
         """Return the cursors at an address. See `Cursors.read`."""
         return self._cursors(address).read(address)
@@ -369,6 +376,13 @@ class Host:
         from headwater.joining.integrating import Integrating
 
         return Integrating(self.settings, self.connecting)
+
+    @property
+    def webhooks(self) -> Webhooks:
+        """What providers send by themselves."""
+        from headwater.joining.webhooks import Webhooks
+
+        return Webhooks(self.settings, self.connecting)
 
     # Looking.
 

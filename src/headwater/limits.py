@@ -92,6 +92,10 @@ SERVER_CONNECTIONS: Final = 32
 SERVER_ASK_SECONDS: Final = 15.0
 SERVER_ANSWER_SECONDS: Final = 120.0
 SERVER_STOP_SECONDS: Final = 10.0
+SERVER_SYNCS: Final = 4  # runs that requests started, at once
+SERVER_PAGE_DEFAULT: Final = 100
+SERVER_PAGE_MAX: Final = 500
+SERVER_LOG_BYTES: Final = 4 * MIB  # then a new file is begun, and one old one kept
 GRANT_ID_CHARACTERS: Final = 256
 
 # Files that a person writes.
@@ -296,3 +300,15 @@ REASON_TAKEN_BYTES: Final = 64 * KIB
 REASON_RUN_BYTES: Final = 32
 REASON_WORD_BYTES: Final = 16
 REASON_PIECE_BYTES: Final = 8
+
+# Webhooks: what one may hold, how far its timestamp may be from now, how many are verified at once, and how long a run
+# of somebody else is waited for before the one that a webhook asked for is tried again.
+WEBHOOK_BYTES: Final = 256 * KIB
+WEBHOOK_WINDOW_SECONDS: Final = 300
+WEBHOOK_ID_CHARACTERS: Final = 256
+WEBHOOK_TIMESTAMP_CHARACTERS: Final = 12
+WEBHOOK_SIGNATURES: Final = 8
+WEBHOOK_SECRET_BYTES: Final = 16  # at least
+WEBHOOK_SECRET_MAX_BYTES: Final = 512
+WEBHOOKS_AT_ONCE: Final = 4
+WEBHOOK_BUSY_SECONDS: Final = 5.0

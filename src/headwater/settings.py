@@ -69,6 +69,11 @@ class Settings(NamedTuple):
         return self.state_dir / "definitions"
 
     @property
+    def server_log_path(self) -> Path:
+        """A line for each request to the server."""
+        return self.state_dir / "server.log"
+
+    @property
     def locks_dir(self) -> Path:
         """One lock file an instance."""
         return self.state_dir / "locks"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from headwater.codes import ALWAYS, CONTRACT
+from headwater.codes import ALWAYS, CONTRACT, INTEGRATED
 
 # Each member of a failure, and the only codes it may stand with (cli-types section 4).
 ONLY = {
@@ -41,3 +41,8 @@ def test_a_member_stands_with_its_own_codes_alone(member):
 @pytest.mark.clause("CLI-1130")
 def test_beside_its_table_a_failure_has_opaque_references_alone():
     assert {"connection", "request_id"} == ALWAYS
+
+
+def test_the_integration_contract_adds_no_text_to_it():
+    """A code of a closed list, a flag and a number, each on both faces."""
+    assert {"integration_code", "retryable", "retry_after"} == INTEGRATED

@@ -102,6 +102,20 @@ class Hooked:
             raise AuthFailure("provider_protocol_error")
         return held
 
+    async def webhook(self, headers: Mapping[str, str], body: str) -> Mapping[str, Any] | None:
+        """Have a webhook whose signature fits looked at, without a credential; None where the integration refuses it.
+
+        `body` is base64. Of what the integration reads there, only the account is taken.
+        """
+        async with self._host() as adapter:
+            told = await self._call(adapter, "verify_webhook", {"headers": dict(headers), "body": body}, None)
+            if _of_kind(told, "value") is not True:
+                return None
+            hint = _of_kind(await self._call(adapter, "map_webhook", {"body": body}, None), "value")
+        if not isinstance(hint, dict) or not isinstance(hint.get("account"), str | None):
+            raise AuthFailure("provider_protocol_error")
+        return {"account": hint.get("account")}
+
     async def _went_on(self, adapter: Adapter, told: Any) -> Challenge | Envelope:
         """Return the challenge, or the envelope with the account that it belongs to."""
         if isinstance(told, dict) and told.get("kind") == "challenge":

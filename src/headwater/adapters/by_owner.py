@@ -1,6 +1,7 @@
 """Signing in by the hooks of an integration whose process the owner keeps: the port `Authenticator`, from afar."""
 
 import asyncio
+from base64 import b64encode
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -48,6 +49,11 @@ class ByOwner:
         """See `Hooked.configure`."""
         told = {"credential": of_credential(credential), "values": dict(values)}
         return await self._step("configure", method, **told)  # type: ignore[no-any-return]
+
+    async def webhook(self, method: Method, headers: Mapping[str, str], body: bytes) -> Mapping[str, Any] | None:
+        """See `Hooked.webhook`."""
+        told = {"headers": dict(headers), "body": b64encode(body).decode()}
+        return await self._step("webhook", method, **told)  # type: ignore[no-any-return]
 
     async def _step(self, step: str, method: Method, **members: Any) -> Any:
         asked = {"instance_id": self._instance_id, "step": step, "method": method.key, **members}

@@ -210,6 +210,24 @@ def configure(cli: Cli, selection: Selection, settings: tuple[str, ...]) -> None
 @connections.command()
 @on_instance
 @which
+@click.option("--make", is_flag=True, help="Make a new endpoint, and print the secret that signs what comes there.")
+@click.option("--secret-prompt", is_flag=True, help="The same with the service's secret: type it, unseen.")
+@click.option("--secret-file", metavar="PATH", help="Read that from a file that only you can read.")
+@click.option("--secret-stdin", is_flag=True, help="Read it from a pipe or protected file at stdin.")
+@pass_cli
+def webhook(cli: Cli, /, selection: Selection, reference: str | None, make: bool, **source: Any) -> None:
+    """Show where the webhooks of a connection come in, or make that endpoint in place of the one before.
+
+    Exit status: 0, 1 where there is none or it cannot be, 2 what was typed or entered does not fit.
+    """
+    from headwater.cli.integrations import webhook
+
+    webhook(cli, (selection, reference), source, make=make)
+
+
+@connections.command()
+@on_instance
+@which
 @click.option("--consumer", "name", required=True, metavar="NAME", help="The program, as [consumers] names it.")
 @click.option("--args", "arguments", default="[]", metavar="JSON", help="Its further arguments: an array of texts.")
 @pass_cli

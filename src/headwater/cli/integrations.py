@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from headwater.cli.output import plain, table, typed
+from headwater import clock
+from headwater.cli.output import pairs, plain, table, typed
 from headwater.cli.session import Cli, pass_cli
 
 if TYPE_CHECKING:
@@ -93,3 +94,20 @@ def disconnect(cli: Cli, selection: Selection) -> None:
     lines = [f"{told['connector']}/{told['instance']} is disconnected, and its credential erased."]
     lines += [said[told["revocation"]], "What was collected is kept."]
     cli.output.result(told, lambda: lines)
+
+
+def webhook(cli: Cli, named: tuple[Selection, str | None], source: Mapping[str, Any], *, make: bool) -> None:
+    """Print where the webhooks of a connection come in, where they are made to with the secret that signs them."""
+    import asyncio
+
+    from headwater.cli.protected import chosen
+    from headwater.connect.webhooks import ENTRY
+
+    flags = {name.removeprefix("secret_"): value for name, value in source.items()}
+    entered = chosen(prompt=flags["prompt"], file=flags["file"], stdin=flags["stdin"])
+    if entered is None and not make:
+        told = cli.host.webhooks.show(*named)
+    else:
+        secret = None if entered is None else entered.read(ENTRY)["secret"]
+        told = asyncio.run(cli.host.webhooks.make(*named, secret))
+    cli.output.result(told, lambda: pairs({**told, "made_at_ms": clock.from_micros(told["made_at_ms"] * 1000)}))

@@ -30,7 +30,7 @@ COMMANDS = {
     "gaps": ("gaps:gaps", "Details that are known to be missing."),
     "rejections": ("rejections:rejections", "Records that were refused, with their bytes."),
     "state": ("state:state", "The committed cursors of an instance."),
-    "serve": ("serve:serve", "Let programs on this machine read and put cursors, over HTTP."),
+    "serve": ("serve:serve", "Let programs on this machine do what the command line does, over HTTP."),
     "instances": ("instances:instances", "Set up what is collected, without running it."),
     "setup": ("setup:setup", "Make the configuration; see what this machine has for Headwater to stand on."),
     "list": ("listing:list_", "The connectors that can be connected and collected, with your instances."),

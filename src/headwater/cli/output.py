@@ -10,6 +10,7 @@ from typing import Any, Final
 import click
 import msgspec
 
+from headwater import clock
 from headwater.cli.shapes import fits
 from headwater.codes import NextAction
 from headwater.errors import HeadwaterError
@@ -136,10 +137,12 @@ class Output:
 
     def error(self, error: HeadwaterError) -> dict[str, Any]:
         """Return a failure as it stands in the envelope."""
-        data = {"kind": error.kind, "code": error.code, "stage": error.stage, "next_action": error.next_action}
+        data: dict[str, Any] = {"kind": error.kind, "code": error.code, "stage": error.stage}
+        data["next_action"] = error.next_action
         sentences = {"message": error.message, "safe": error.safe, "command": error.command}
         data.update({name: text for name, text in sentences.items() if text})
-        return {"code": "failure", "data": {**data, **error.data}}
+        again = {"retryable": error.is_retryable, "request_id": clock.identifier("req")}
+        return {"code": "failure", "data": {**data, **again, **error.data}}
 
     def misuse(self, error: click.ClickException) -> int:
         """Print a refusal of the command line itself, without repeating what was typed (CLI-004, CLI-011)."""

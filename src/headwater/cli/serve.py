@@ -24,6 +24,7 @@ def serve(cli: Cli, port: int) -> None:
     import signal
     import sys
 
+    from headwater.host import Host
     from headwater.server.app import application
     from headwater.server.listening import ADDRESS, listen
     from headwater.server.listening import serve as answer
@@ -37,7 +38,8 @@ def serve(cli: Cli, port: int) -> None:
             cli.output.result(told, lambda: lines)
             sys.stdout.flush()
 
-        stopped_by = asyncio.run(answer(application(cli.host, token), listener, listening))
+        host = Host(cli.host.settings)  # nobody is asked at this terminal for what a request needs
+        stopped_by = asyncio.run(answer(application(host, token), listener, listening))
     if stopped_by == signal.SIGINT:
         raise refuse("interrupted", STOPPED, safe="What was stored is kept.")
     cli.output.note(STOPPED)

@@ -375,6 +375,11 @@ SHAPES: Final[Mapping[str, Shape]] = {
         **dict.fromkeys(("adapter", "connector", "instance", "connection", "revocation", "credential", "records"), str),
         "inactive_since_ms": int,
     },
+    "connections webhook": {
+        **_SELECTORS,
+        **dict.fromkeys(("connection", "endpoint", "path", "secret?"), str),
+        **dict.fromkeys(("made_at_ms", "accepted", "repeated", "dropped"), int),
+    },
     "connectors new": {"folder": str, "next": _NAMES},
     "connectors add": {**_ADDED, "next": _NAMES},
     "connectors upgrade": {**_ADDED, "changed": bool, "changes": _NAMES, "asks": _NAMES},

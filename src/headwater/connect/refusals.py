@@ -65,10 +65,12 @@ def refusal_of(
     validated may be tried again (CLI-921, CLI-922). `attempts` are told of a validation that was repeated (CLI-485).
     """
     row = _ROWS[failure.code]
-    shared = INTEGRATION_CODES[_UNKNOWN if failure.code == "exchange_unknown" else failure.code]
+    code = _UNKNOWN if failure.code == "exchange_unknown" else failure.code
+    shared = INTEGRATION_CODES[code]
     if failure.code == "credential_invalid" and during == "read":
         next_action = shared.next_action
-    told: dict[str, Any] = {"service_code": shared.service_code}
+    told: dict[str, Any] = {"integration_code": code, "retryable": shared.passes, "retry_after": failure.retry_after}
+    told["service_code"] = shared.service_code
     if acquisition is not None and shared.code not in ("invalid_input", "lifecycle_conflict"):
         told["acquisition"] = acquisition
     if attempts is not None and failure.code in _CAUSES:

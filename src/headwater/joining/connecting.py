@@ -5,6 +5,7 @@ What only talking to a provider or to custody needs is imported when that begins
 
 from __future__ import annotations
 
+import os
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from headwater.connect.acquiring import Acquired, Acquiring, Entering
     from headwater.connect.entries import Means
     from headwater.connect.issuing import Issued
-    from headwater.connect.model import Target
+    from headwater.connect.model import Connection, Target
     from headwater.connect.ports import Authenticator, Custody
     from headwater.connect.reading import Material
     from headwater.connect.refreshing import Refreshing
@@ -144,6 +145,32 @@ class Connecting:
     def target(self, selection: Selection) -> Target:
         """Return the instance that is meant, or raise why there is none."""
         return self._targets.configured(selection)[1]
+
+    def addressed(self, reference: str) -> Selection:
+        """Return the instance of one of the owner's connections; any other reference is `not_found` (INT-473)."""
+        with looked_at(self._settings.database_path) as registry:
+            return self._targets.of(registry.find(os.geteuid(), reference))[0]
+
+    def acted_on(self, reference: str, *, may_be_gone: bool = False) -> Selection:
+        """Return the instance of a connection that something is done with.
+
+        Raise `revoked` where the instance holds another connection by now, or none, unless this one `may_be_gone`.
+        """
+        with looked_at(self._settings.database_path) as registry:
+            selection, target = self._targets.of(registry.find(os.geteuid(), reference))
+            holds = [connection.reference for connection in registry.held(target.owner, target.instance_id)]
+        if reference in holds or (may_be_gone and not holds):
+            return selection
+        raise refuse("revoked", next_action="none" if holds else None, safe="Nothing was changed.")
+
+    def live(self, selection: Selection, reference: str | None) -> tuple[Target, Connection]:
+        """Return a connection that is not revoked, with its instance."""
+        _, target = self._targets.configured(selection)
+        with looked_at(self._settings.database_path) as registry:
+            connection = selected(registry, target, reference)
+        if connection.lifecycle == "revoked":
+            raise refuse("revoked", safe="Nothing was changed.")
+        return target, connection
 
     def disconnecting(
         self, registry: ConnectionRegistry, selection: Selection

@@ -19,6 +19,7 @@ from headwater.errors import HeadwaterError, refuse
 from headwater.joining.connecting import Connecting
 from headwater.joining.control import cancel, live_runs
 from headwater.joining.reaching import hooks_of, integrations_of
+from headwater.joining.webhooks import Webhooks
 from headwater.settings import Settings
 from headwater.store.locks import Locks
 from headwater.store.sqlite.connections import opened
@@ -56,6 +57,13 @@ class Integrating:
             for fault in one.faults
         ]
         return {"integrations": rows, "left_out": faults}
+
+    def named(self, key: str) -> Shown:
+        """Return one integration by its key, as the catalog shows it."""
+        for row in self.catalog()["integrations"]:
+            if row["key"] == key:
+                return dict(row)
+        raise refuse("not_found", "There is no integration of this key.", command="headwater connectors integrations")
 
     def enable(self, connector: str, *, enabled: bool) -> Shown:
         """Let accounts be connected by an integration, or no more. Those that are connected stay."""
@@ -124,6 +132,7 @@ class Integrating:
         if done is not None:
             told = Disconnection(*done, clock.millis())
             records.disconnect(target.instance_id, target.connector, target.instance, told)
+        await Webhooks(self._settings, self._connecting).forget(target)
         known = records.disconnection(target.instance_id)
         if known is None:
             raise refuse("not_found", "The instance holds no connection.", next_action="create_connection")

@@ -15,6 +15,7 @@ from headwater.connect.entries import Obtained
 from headwater.connect.envelope import Credential
 from headwater.connect.flows import Pending, SignIn
 from headwater.connect.throttle import OwnCounters, Throttle
+from headwater.errors import refuse
 from headwater.settings import Settings
 from headwater.store.sqlite.signing_in import SignInStore
 from headwater.vault.state_keys import StateKeys
@@ -87,6 +88,8 @@ class SigningIn:
                 method = acquiring.connectable(wanted.profile)
             else:
                 connection, method = acquiring.renewable(wanted.reference, wanted.expected_revision)
+                if wanted.profile not in (None, method.key):
+                    raise refuse("unsupported", "The connection was made by another way to sign in.")
                 purpose = f"{connection.reference} {connection.revision}"
             name = f"{target.instance_id} {method.key} {purpose}"
             subject = Subject(target.authority, name, str(target.owner), actor.user, actor.team)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from headwater.catalog.definitions import Defined
     from headwater.catalog.folders import ConnectorFolder
     from headwater.configuration.model import Configuration, Entry
+    from headwater.connect.model import Connection
 
 ENGINE: Final = "declared/1"
 """What sends a credential of a declared scheme: it moves when that is done in another way (CLI-465)."""
@@ -54,6 +55,14 @@ class Targets:
         configuration = configuration_of(self._settings)
         entry = configuration.find(*name.split("/"))
         return None if entry is None or entry.pins is not None else (configuration, self.target(entry))
+
+    def of(self, connection: Connection | None) -> tuple[Selection, Target]:
+        """Return the configured instance of a connection, or raise `not_found`."""
+        if connection is not None:
+            for entry in configuration_of(self._settings).instances:
+                if entry.instance_id == connection.instance_id:
+                    return Selection(entry.connector, entry.instance), self.target(entry)
+        raise refuse("not_found", "There is no such connection.")
 
     def folder(self, entry: Entry) -> ConnectorFolder | Defined:
         """Return what serves a configured instance."""

@@ -98,6 +98,8 @@ async def _taken(hooked: Hooked, method: Method, asked: Asked) -> Any:
             return await hooked.disconnect(method, to_credential(asked["credential"]))
         case "configure":
             return await hooked.configure(to_credential(asked["credential"]), asked["values"])
+        case "webhook":
+            return await hooked.webhook(asked["headers"], asked["body"])
     raise refuse("unsupported", "No code signs in to this instance in that way.", stage="admission")
 
 

@@ -82,11 +82,11 @@ class Integration:
         raise NotImplementedError
 
     def verify_webhook(self, ctx: Context, headers: Mapping[str, str], body: bytes) -> bool | Any:
-        """Check a webhook over its raw bytes, in constant time, inside its replay window."""
+        """Say whether a webhook is one to look at. The host has verified its signature and its time already."""
         raise NotImplementedError
 
     def map_webhook(self, ctx: Context, body: bytes) -> Mapping[str, Any] | Any:
-        """Say which account and which resources a verified webhook hints at."""
+        """Say whose a webhook is: `{"account": id}`, or None there. Nothing else counts, and no credential is there."""
         raise NotImplementedError
 
     def disconnect(self, ctx: Context) -> Any:

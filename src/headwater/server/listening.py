@@ -39,7 +39,7 @@ async def serve(app: ASGIApp, listener: socket.socket, listening: Callable[[], N
         app,
         http=_Bounded,
         ws="none",
-        lifespan="off",
+        lifespan="on",
         log_config=None,
         access_log=False,
         proxy_headers=False,

@@ -1,17 +1,19 @@
 """`/v1/state/{connector_id}`: the cursors of a connector's instance, the owner's or those of a grant."""
 
 import asyncio
-from urllib.parse import parse_qsl, unquote_to_bytes
+from collections.abc import Mapping
+from urllib.parse import unquote_to_bytes
 
 import jiter
 import msgspec
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response
 
-from headwater import limits
+from headwater.errors import HeadwaterError
 from headwater.host import Host
 from headwater.joining.cursors import StateAddress
 from headwater.server.answers import Refusal, json_answer
+from headwater.server.asking import body_of, query_of
 from headwater.store.sqlite.cursors import StreamState
 
 PREFIX = "/v1/state/"
@@ -34,11 +36,19 @@ class StateRoutes:
     async def answer(self, request: Request) -> Response:
         """Answer with the cursors at an address; those of a PUT are merged in before, by stream."""
         address = _address(request)
-        if request.method != "PUT":
-            return _answer(address, await asyncio.to_thread(self._host.state_of, address))
-        cursors = _cursors(await _body(request))
+        cursors = None if request.method != "PUT" else _cursors(await body_of(request))
+        try:
+            return _answer(address, await self._asked(address, cursors))
+        except HeadwaterError as error:
+            if error.code != "invalid_input":
+                raise
+            raise Refusal(400, "invalid_request", error.message, error.data.get("param")) from error
+
+    async def _asked(self, address: StateAddress, cursors: Mapping[str, str] | None) -> StreamState:
+        if cursors is None:
+            return await asyncio.to_thread(self._host.state_of, address)
         async with self._putting:
-            return _answer(address, await asyncio.to_thread(self._host.put_state, address, cursors))
+            return await asyncio.to_thread(self._host.put_state, address, cursors)
 
 
 def _answer(address: StateAddress, state: StreamState) -> Response:
@@ -54,38 +64,8 @@ def _address(request: Request) -> StateAddress:
         connector_id = unquote_to_bytes(raw_path.removeprefix(PREFIX)).decode()
     except UnicodeDecodeError as error:
         raise Refusal(400, "invalid_request", "It is not UTF-8.", "connector_id") from error
-    given = _query(request.scope["query_string"].decode("latin-1"))
+    given = query_of(request, _PARAMETERS)
     return StateAddress(connector_id, given.get("connector_instance_id"), given.get("grant_id"))
-
-
-def _query(text: str) -> dict[str, str]:
-    try:
-        pairs = parse_qsl(text, keep_blank_values=True, strict_parsing=bool(text), errors="strict", max_num_fields=8)
-    except ValueError as error:
-        raise Refusal(400, "invalid_request", "The query cannot be read.") from error
-    for name, _ in pairs:
-        if name not in _PARAMETERS:
-            message = f"There is a parameter that is not known. Known are: {', '.join(sorted(_PARAMETERS))}."
-            raise Refusal(400, "invalid_request", message, name)
-    if len(dict(pairs)) < len(pairs):
-        raise Refusal(400, "invalid_request", "A parameter stands twice.")
-    return dict(pairs)
-
-
-async def _body(request: Request) -> bytes:
-    """Read a body up to its bounds in bytes and in time."""
-    body = bytearray()
-    try:
-        async with asyncio.timeout(limits.SERVER_ASK_SECONDS):
-            async for part in request.stream():
-                body += part
-                if len(body) > limits.SERVER_BODY_BYTES:
-                    raise Refusal(413, "body_too_large", "The body is too large.")
-    except TimeoutError as error:
-        raise Refusal(408, "request_timeout", "The body did not come in time.") from error
-    except ClientDisconnect as error:
-        raise Refusal(400, "invalid_request", "The body did not come to its end.") from error
-    return bytes(body)
 
 
 def _cursors(body: bytes) -> dict[str, str]:

@@ -300,6 +300,6 @@ def _position(cursor: str | None) -> list[Any] | None:
         )
     except (ValueError, binascii.Error):
         position = []
-    if not 1 <= len(position) <= 2:
+    if not 1 <= len(position) <= 2 or any(abs(one or 0) >> 63 for one in position):
         raise refuse("invalid_input", "The cursor is not one of ours; leave it out to begin with the newest.")
     return list(position)

@@ -73,6 +73,13 @@ def test_a_refresh_that_is_refused_or_uncertain(headwater, running, granting, ho
     }
 
 
+@pytest.mark.clause("CLI-874")
+def test_a_refresh_that_is_answered_as_revoked(headwater, running, granting):
+    connected(headwater, running)
+    granting.says = [Reply(400, {"error": "token_revoked"})]
+    assert refused(headwater) == {"code": "revoked", "stage": "dispatch", "next_action": "create_connection"}
+
+
 @pytest.mark.clause("CLI-873")
 def test_a_refresh_that_grants_less(headwater, running, granting):
     connected(headwater, running)

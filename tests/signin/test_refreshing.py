@@ -127,6 +127,15 @@ class TestRefused:
         assert refused(headwater)[1] == "repair_connection"
         assert len(granting.refreshes) == 1
 
+    @pytest.mark.clause("CLI-874", "CLI-911")
+    @pytest.mark.parametrize("status", [200, 400])
+    def test_one_that_the_provider_calls_revoked_is_told_as_that(self, headwater, running, granting, status):
+        connected(headwater, running)
+        granting.says = [Reply(status, {"ok": False, "error": "token_revoked"})]
+        assert refused(headwater) == ("revoked", "create_connection", "")
+        assert state(headwater) == "reauthorization_required"
+        assert len(granting.refreshes) == 1
+
     @pytest.mark.clause("INT-262")
     @pytest.mark.parametrize("status", [429, 503])
     def test_a_failure_that_passes_keeps_a_token_that_is_still_good(self, headwater, running, granting, status):

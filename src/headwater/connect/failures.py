@@ -30,17 +30,23 @@ class AuthFailure(Exception):
     """A sign-in, a probe or a refresh that failed. It carries nothing that a provider or a person said.
 
     `exchange_unknown` says that the provider may have acted and its answer is lost: it is never repeated.
-    `fields` are the safe sentences of `invalid_fields`, by field. `retry_after` is in whole
-    seconds, and at most a day of them whatever was asked for (INT-286).
+    `fields` are the safe sentences of `invalid_fields`, by field. `retry_after` is in whole seconds, and at most a day of
+    them whatever was asked for (INT-286). `revoked` says of an invalid credential that the provider called it revoked.
     """
 
     def __init__(
-        self, code: FailureCode, *, retry_after: int | None = None, fields: dict[str, str] | None = None
+        self,
+        code: FailureCode,
+        *,
+        retry_after: int | None = None,
+        fields: dict[str, str] | None = None,
+        revoked: bool = False,
     ) -> None:
         super().__init__(code)
         self.code = code
         self.retry_after = None if retry_after is None else min(retry_after, limits.RETRY_AFTER_SECONDS)
         self.fields = fields or {}
+        self.revoked = revoked
 
     @property
     def is_transient(self) -> bool:

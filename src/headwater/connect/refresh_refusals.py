@@ -17,6 +17,8 @@ def of_read(error: NotRefreshed) -> HeadwaterError:
         return another_account()
     if error.outcome == "insufficient_scope":
         return below_scopes("repair_connection")
+    if error.outcome == "revoked":
+        return _revoked()
     if error.outcome == "unreached" and error.failure is not None:
         return refusal_of(error.failure, "read")
     return _unauthorized(error.outcome)
@@ -26,6 +28,8 @@ def of_token(error: NotRefreshed) -> HeadwaterError:
     """Return the refusal of `connections token`, by the table of its own (CLI-872 to 876)."""
     if error.outcome == "insufficient_scope":
         return refuse("not_granted", stage="dispatch", next_action="repair_connection", safe=_SAFE)
+    if error.outcome == "revoked":
+        return _revoked()
     if error.outcome in ("invalid_or_revoked", "uncertain"):
         return _unauthorized(error.outcome)
     failure = error.failure
@@ -38,6 +42,10 @@ def of_token(error: NotRefreshed) -> HeadwaterError:
         return refuse("unavailable", message, stage="dispatch", next_action="retry_status", safe=_SAFE)
     message = "The token has expired, and no other took its place."
     return refuse("unavailable", message, next_action="retry_status", safe=_SAFE)
+
+
+def _revoked() -> HeadwaterError:
+    return refuse("revoked", "The provider answered that the credential was revoked.", stage="dispatch", safe=_SAFE)
 
 
 def _unauthorized(outcome: Outcome) -> HeadwaterError:

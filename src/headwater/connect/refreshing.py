@@ -24,7 +24,9 @@ from headwater.manifest.auth import Method
 
 T = TypeVar("T")
 
-Outcome = Literal["reauthorization_required", "insufficient_scope", "invalid_or_revoked", "unreached", "uncertain"]
+Outcome = Literal[
+    "reauthorization_required", "insufficient_scope", "revoked", "invalid_or_revoked", "unreached", "uncertain"
+]
 """Why a credential was not renewed. After `unreached` the old one is as it was, and it may be tried again."""
 
 
@@ -157,7 +159,7 @@ class Refreshing:
         now = self.registry.find(connection.owner, connection.reference)
         if now is not None and now.lifecycle == "live" and now.generation > connection.generation:
             return now, await self.material.read(method, now)
-        raise self._ended(connection, "invalid_or_revoked", "invalid", failure)
+        raise self._ended(connection, "revoked" if failure.revoked else "invalid_or_revoked", "invalid", failure)
 
     def _ended(
         self, connection: Connection, outcome: Outcome, found: Found, failure: AuthFailure | None = None

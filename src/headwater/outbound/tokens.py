@@ -24,6 +24,8 @@ _MEANINGS: Final[Mapping[str, FailureCode]] = {
     "invalid_scope": "insufficient_scope",
     "temporarily_unavailable": "provider_unavailable",
 }
+# The standard has no word for it: `invalid_grant` may mean as much. Slack has this one.
+_REVOKED: Final = "token_revoked"
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,8 @@ class Refused(Exception):
 
     def meaning(self, of_grant: FailureCode) -> AuthFailure:
         """Return what it means, where `invalid_grant` means `of_grant`."""
+        if self.error == _REVOKED:
+            return AuthFailure("credential_invalid", revoked=True)
         known = {"invalid_grant": of_grant, **_MEANINGS}
         return AuthFailure(known.get(self.error, "provider_protocol_error"))
 

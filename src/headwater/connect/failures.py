@@ -30,8 +30,8 @@ class AuthFailure(Exception):
     """A sign-in, a probe or a refresh that failed. It carries nothing that a provider or a person said.
 
     `exchange_unknown` says that the provider may have acted and its answer is lost: it is never repeated.
-    `fields` are the safe sentences of `invalid_fields`, by field. `retry_after` is in whole seconds, and at most a day of
-    them whatever was asked for (INT-286). `revoked` says of an invalid credential that the provider called it revoked.
+    `fields` are the safe sentences of `invalid_fields`, by field. `retry_after` is in whole seconds, at most a day of
+    them whatever was asked for (INT-286). `revoked` says of an invalid credential that the provider called it that.
     """
 
     def __init__(

@@ -84,6 +84,9 @@ SCHEDULE_AT_ONCE_MAX: Final = 16
 
 # A question or an answer between two processes of ours.
 LINK_BYTES: Final = 1 * MIB
+# The same of an operation: its input and its result go as text of JSON, in which every quote may be escaped.
+LINK_INPUT_BYTES: Final = 3 * MIB
+LINK_RESULT_BYTES: Final = 17 * MIB
 
 # The server: a request's head and body, who is served at once, and how long one may take to ask and to be answered.
 SERVER_HEAD_BYTES: Final = 16 * KIB
@@ -234,7 +237,8 @@ CRASH_FRAMES: Final = 50
 OWNER_IDLE_SECONDS: Final = 600.0  # without a client, before it ends by itself
 OWNER_START_SECONDS: Final = 10.0  # until one that was started answers
 OWNER_STOP_SECONDS: Final = 20.0  # until one that was asked to end has ended
-OWNER_ANSWER_SECONDS: Final = 60.0  # for one question
+OWNER_ANSWER_SECONDS: Final = 60.0  # for one question, but for an operation, which has its own deadline
+OWNER_MARGIN_SECONDS: Final = 2.0  # after that deadline, until its answer is given up
 OWNER_TICK_SECONDS: Final = 1.0
 OWNER_LOOK_SECONDS: Final = 0.05  # between two looks at whether one answers, or has ended
 OWNER_CLIENTS: Final = 32

@@ -124,7 +124,8 @@ class Desk:
 
         async def ask() -> Mapping[str, Any]:
             operating = self.host.operating
-            async with operating.reading(operating.aimed(name, operation, **how), reference) as reads:
+            aimed = operating.aimed(name, operation, (how.get("schema"), how.get("revision")), reference=reference)
+            async with operating.reading(aimed, reference) as reads:
                 return await reads.read({} if given is None else given, seconds)
 
         return asyncio.run(ask())
@@ -142,11 +143,11 @@ class Desk:
 
 
 @contextmanager
-def desk_in(place: Path) -> Iterator[Desk]:
+def desk_in(place: Path, kind: type[Desk] = Desk) -> Iterator[Desk]:
     """Have a desk that is configured and not connected, in a folder of its own."""
     with ExitStack() as open_:
         running = open_.enter_context(provider(whoami))
-        one = Desk(Headwater(place), running, open_.close)
+        one = kind(Headwater(place), running, open_.close)
         running.answer = one.answer
         connector = shutil.copytree(GUESTS / "shop", place / "connector")
         one.define(OPERATIONS)

@@ -10,7 +10,7 @@ from operate.desk import HEAD, OPERATIONS
 from headwater.catalog.folders import bundled
 from headwater.errors import HeadwaterError
 from headwater.manifest.definition import examine_definition, read_definition
-from headwater.operate.description import Description, allowed_by
+from headwater.operate.description import Description, allowed_by, from_definition
 
 A = '[operations.a]\ndescription = "A."\n'
 ROW = f'{HEAD}{A}path = "/a"\n'
@@ -28,8 +28,7 @@ def faults(text: str) -> list[tuple[str, str]]:
 
 def described(text: str) -> Description:
     """Return the description of an instance by a definition."""
-    definition = read_definition(text.encode(), toml=True)
-    return Description("shop", "shop.me", definition, allowed_by(definition, None))
+    return from_definition("shop", "shop.me", read_definition(text.encode(), toml=True), None)
 
 
 def test_the_definitions_that_are_brought_along_are_in_order():
@@ -121,7 +120,7 @@ class TestDescriptions:
         one, other = described(OPERATIONS), described(OPERATIONS.replace("What was ordered", "Orders"))
         assert one.revision != other.revision
         assert one.operations["orders.show"].schema != other.operations["orders.show"].schema
-        elsewhere = Description("shop", "shop.other", one.definition, one.allowed)
+        elsewhere = from_definition("shop", "shop.other", read_definition(OPERATIONS.encode(), toml=True), None)
         assert elsewhere.revision == one.revision
         assert elsewhere.operations["orders.show"].schema != one.operations["orders.show"].schema
 
@@ -129,7 +128,7 @@ class TestDescriptions:
     def test_only_reads_are_permitted_where_nothing_is_said(self):
         one = described(OPERATIONS)
         assert [found.operation.id for found in one.permitted()] == ["orders.list", "orders.show"]
-        assert allowed_by(one.definition, ()) == frozenset()
+        assert allowed_by(one.operations, ()) == frozenset()
 
     def test_a_number_may_be_given_as_text_and_several_as_an_array(self):
         text = f'{HEAD}{A}path = "/a"\nparams.n = {{ type = "number", repeated = true, maximum = 5 }}\n'

@@ -20,6 +20,16 @@ from headwater.manifest.integration import read_integration
 METHODS = read_integration((ACME / "integration.json").read_bytes()).methods
 
 
+def holder(place: Place) -> int:
+    """Return the process that holds the lock of an owner."""
+    inode = place.lock.stat().st_ino
+    for line in Path("/proc/locks").read_text().splitlines():
+        words = line.split()
+        if words[1] == "FLOCK" and words[5].endswith(f":{inode}"):
+            return int(words[4])
+    return 0
+
+
 class Machine:
     """One person's Headwater in a folder."""
 
@@ -67,12 +77,7 @@ class Machine:
     @property
     def pid(self) -> int:
         """The process that holds the owner's lock."""
-        inode = self.place.lock.stat().st_ino
-        for line in Path("/proc/locks").read_text().splitlines():
-            words = line.split()
-            if words[1] == "FLOCK" and words[5].endswith(f":{inode}"):
-                return int(words[4])
-        return 0
+        return holder(self.place)
 
     def close(self) -> None:
         if is_held(self.place) and (pid := self.pid):

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from headwater.sdk.integration import Account, Context, Envelope, Integration, Page
+from headwater.sdk.integration import Account, Context, Envelope, Integration, Page, operation
 
 
 class AcmeTickets(Integration):
@@ -24,6 +24,26 @@ class AcmeTickets(Integration):
 
     def list_ticket_inventory(self, ctx: Context, cursor: str | None) -> Page:
         return self._page(ctx, "tickets", cursor)
+
+    @operation(
+        "tickets.left",
+        description="How many tickets of an event are left, of all kinds together.",
+        input={
+            "type": "object",
+            "properties": {"event": {"type": "string"}},
+            "required": ["event"],
+            "additionalProperties": False,
+        },
+        output={"type": "object", "properties": {"left": {"type": "integer"}}, "required": ["left"]},
+    )
+    async def left(self, ctx: Context, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Go through every page: the service has no question for it."""
+        left, cursor = 0, ""
+        while cursor is not None:
+            page = self._get(ctx, f"/tickets?cursor={cursor}")
+            left += sum(one["left"] for one in page["items"] if one["event"] == given["event"])
+            cursor = page["next"]
+        return {"left": left}
 
     def quote(self, ctx: Context, order: Mapping[str, Any]) -> Mapping[str, Any]:
         return self._post(ctx, "/quotes", order)

@@ -116,6 +116,17 @@ class Hooked:
             raise AuthFailure("provider_protocol_error")
         return {"account": hint.get("account")}
 
+    async def operate(self, operation: str, given: str, envelope: Envelope, until: float) -> Any:
+        """Have the code do an operation by a monotonic deadline, given JSON text; return what it gave.
+
+        Raise `TimeoutError` where its turn did not come.
+        """
+        async with self._host() as adapter:
+            told = await self._asked(adapter, {"operation": operation, "given": given}, envelope, until)
+        if not isinstance(told, dict) or "value" not in told:
+            raise AuthFailure("provider_protocol_error")
+        return told["value"]
+
     async def _went_on(self, adapter: Adapter, told: Any) -> Challenge | Envelope:
         """Return the challenge, or the envelope with the account that it belongs to."""
         if isinstance(told, dict) and told.get("kind") == "challenge":
@@ -129,7 +140,13 @@ class Hooked:
     async def _call(self, adapter: Adapter, hook: str, arguments: Mapping[str, Any], envelope: Envelope | None) -> Any:
         if hook not in adapter.hooks:
             raise AuthFailure("provider_protocol_error")
+        return await self._asked(adapter, {"hook": hook, "arguments": arguments}, envelope)
+
+    async def _asked(
+        self, adapter: Adapter, asked: Mapping[str, Any], envelope: Envelope | None, until: float | None = None
+    ) -> Any:
         acting = self._acting
+        seconds = limits.HOOK_SECONDS if until is None else until - clock.monotonic()
         context = {
             "owner": acting.owner,
             "acting_user": acting.acting_user,
@@ -140,9 +157,9 @@ class Hooked:
                 "settings": dict(acting.settings or {}),
             },
             "credential": None if envelope is None else _written(envelope),
-            "deadline": clock.text(clock.now() + timedelta(seconds=limits.HOOK_SECONDS)),
+            "deadline": clock.text(clock.now() + timedelta(seconds=seconds)),
         }
-        return await adapter.call(Call(hook, arguments, context, self._send, self._count))
+        return await adapter.call(Call(asked, context, self._send, self._count, until))
 
 
 def _written(envelope: Envelope) -> dict[str, Any]:

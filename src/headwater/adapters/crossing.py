@@ -1,15 +1,16 @@
-"""A sign-in as it crosses the owner's socket: what is asked of an integration, and what it gave or why it did not.
+"""What crosses the owner's socket: what is asked of an integration, and what it gave or why it did not.
 
 It crosses between two processes of one user, and is kept by neither.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
 import msgspec
 
-from headwater import clock
+from headwater import clock, limits
 from headwater.connect.envelope import Account, Credential, Envelope, opened, sealed
 from headwater.connect.failures import AuthFailure
 from headwater.connect.ports import Challenge, Probed
@@ -84,6 +85,16 @@ def to_step(told: Mapping[str, Any]) -> Any:
         scopes = None if probed["scopes"] is None else tuple(probed["scopes"])
         return Probed(Account(**probed["account"]), scopes, until)
     return told.get("was")
+
+
+def of_result(given: Any) -> Told:
+    """Write the result of an operation, as text: a number keeps its digits. Raise `AuthFailure` for what is no JSON."""
+    try:
+        text = json.dumps(given, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+        size = len(text.encode())
+    except ValueError:
+        raise AuthFailure("provider_protocol_error") from None
+    return {"too_large": True} if size > limits.RESULT_BYTES else {"result": text}
 
 
 def of_failure(failure: AuthFailure) -> Told:

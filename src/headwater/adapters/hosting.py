@@ -14,12 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
-from headwater import limits
+from headwater import clock, limits
 from headwater.adapters.sending import Send, sent
 from headwater.collect.verdict import Exit
 from headwater.connect.failures import AuthFailure, FailureCode
 from headwater.errors import HeadwaterError, refuse
-from headwater.manifest.hook_source import implemented
+from headwater.manifest.faults import Fault
+from headwater.manifest.hello import Hello, examine_hello
+from headwater.manifest.hook_source import implemented, operations_of
 from headwater.manifest.integration import Integration
 from headwater.process.child import Child
 from headwater.process.launch import Launch
@@ -37,22 +39,34 @@ StartFailure = Literal[
 
 
 class Unready(Exception):
-    """An integration's process did not come to be ready. `end` is how it ended, where it did."""
+    """An integration's process did not come to be ready.
 
-    def __init__(self, reason: StartFailure, end: Exit | None = None) -> None:
+    `end` is how it ended, where it did; `faults` are what is wrong with what it said.
+    """
+
+    def __init__(self, reason: StartFailure, end: Exit | None = None, faults: Sequence[Fault] = ()) -> None:
         super().__init__(reason)
-        self.reason, self.end = reason, end
+        self.reason, self.end, self.faults = reason, end, faults
 
 
 @dataclass(frozen=True)
 class Call:
-    """One call: the hook, its arguments, what it is told of the host, and what the host does for it meanwhile."""
+    """One call: what is asked, what it is told of the host, and what the host does for it meanwhile.
 
-    hook: str
-    arguments: Mapping[str, Any]
+    What is asked is a hook with its arguments, or an operation with what it is given, as JSON text. `until` is its
+    deadline by the monotonic clock; without one it has `limits.HOOK_SECONDS` from its turn on.
+    """
+
+    asked: Mapping[str, Any]
     context: Mapping[str, Any]
     send: Send
     count: Count
+    until: float | None = None
+
+    @property
+    def left(self) -> float | None:
+        """The seconds that are left; None where it has no deadline."""
+        return None if self.until is None else max(self.until - clock.monotonic(), 0.0)
 
 
 class Adapter:
@@ -62,39 +76,48 @@ class Adapter:
         self._child = child
         self._lines: list[bytes] = []
         self._turn = asyncio.Lock()
-        self.hooks: Sequence[str] = ()
+        self.hello = Hello(frozenset(), {}, {})
 
-    async def greet(self, expected: frozenset[str]) -> None:
-        """Hear which hooks it has. Raise `Unready` where it says nothing in time, or has others than its source."""
+    async def greet(self, hooks: frozenset[str], operations: frozenset[str]) -> None:
+        """Hear what it has. Raise `Unready` where it says nothing in time, or has something else than its source."""
         try:
             async with asyncio.timeout(limits.HOOK_START_SECONDS):
-                told = await self._line()
+                hello, faults = examine_hello(await self._line())
         except TimeoutError:
             raise Unready("handshake_deadline") from None
         except AuthFailure:
             if (end := await self._child.wait(limits.STOP_SECONDS)) is None:
                 raise Unready("handshake_mismatch") from None
             raise Unready("exited_before_handshake", end) from None
-        hooks = told.get("hooks")
-        if not isinstance(hooks, list) or not all(isinstance(hook, str) for hook in hooks) or set(hooks) != expected:
-            raise Unready("handshake_mismatch")
-        self.hooks = hooks
+        if hello is None or (hello.hooks, frozenset(hello.operations)) != (hooks, operations):
+            raise Unready("handshake_mismatch", faults=faults)
+        self.hello = hello
+
+    @property
+    def hooks(self) -> frozenset[str]:
+        """The hooks that it implements."""
+        return self.hello.hooks
 
     async def call(self, call: Call) -> Any:
-        """Run a hook once and return what it gave. Raise `AuthFailure`.
+        """Run a hook or an operation once and return what it gave. Raise `AuthFailure`.
 
         A process whose answer did not come, or was none, is ended: what it says later is no answer to the next call.
+        Raise `TimeoutError` where its turn did not come in time: nothing was asked then.
         """
-        async with self._turn:
+        async with asyncio.timeout(call.left):
+            await self._turn.acquire()
+        try:
             told = None
             try:
-                async with asyncio.timeout(limits.HOOK_SECONDS):
+                async with asyncio.timeout(limits.HOOK_SECONDS if call.left is None else call.left):
                     told = await self._answer(call)
             except TimeoutError:
                 raise AuthFailure("provider_timeout") from None
             finally:
                 if told is None:
                     await self._child.stop()
+        finally:
+            self._turn.release()
         if "failure" in told:
             raise _failure(told)
         return told.get("result")
@@ -114,10 +137,9 @@ class Adapter:
             pass
 
     async def _answer(self, call: Call) -> Mapping[str, Any]:
-        asked = {"hook": call.hook, "arguments": call.arguments, "context": call.context}
-        await self._send(asked)
+        await self._send({**call.asked, "context": call.context})
         for _ in range(limits.HOOK_REQUESTS):
-            told = await self._line()
+            told = await self._message()
             if "http" in told:
                 await self._send(await sent(call.send, told["http"]))
             elif "throttle" in told:
@@ -129,20 +151,27 @@ class Adapter:
     async def _send(self, message: Mapping[str, Any]) -> None:
         await self._child.send(json.dumps(message).encode() + b"\n")
 
-    async def _line(self) -> Mapping[str, Any]:
-        """Return the next line; one that is none of ours, or none at all, is the integration's fault."""
+    async def _message(self) -> Mapping[str, Any]:
+        """Return what the next line says; one that says nothing is the integration's fault."""
+        try:
+            told = json.loads(await self._line())
+        except (ValueError, RecursionError):
+            raise AuthFailure("provider_protocol_error") from None
+        if not isinstance(told, dict):
+            raise AuthFailure("provider_protocol_error")
+        return told
+
+    async def _line(self) -> bytes:
+        """Wait for the next line; that none comes, or one that is too long, is the integration's fault."""
         try:
             while not self._lines:
                 read = await self._child.read(limits.HOOK_SECONDS)
                 self._lines = list(read.lines)
                 if read.ended and not self._lines:
                     raise AuthFailure("provider_protocol_error")
-            told = json.loads(self._lines.pop(0))
-        except (ValueError, RecursionError, LineTooLong):
+        except LineTooLong:
             raise AuthFailure("provider_protocol_error") from None
-        if not isinstance(told, dict):
-            raise AuthFailure("provider_protocol_error")
-        return told
+        return self._lines.pop(0)
 
 
 @asynccontextmanager
@@ -170,10 +199,14 @@ async def started(
         except HeadwaterError:
             raise Unready("spawn") from None
         try:
+            faults: Sequence[Fault] = ()
             try:
-                await adapter.greet(implemented(source))
+                await adapter.greet(implemented(source), operations_of(source))
+            except Unready as unready:
+                faults = unready.faults
+                raise
             finally:
-                log(adapter.log)
+                log("\n".join([adapter.log, *(f"{fault.pointer} {fault.message}" for fault in faults)]))
             yield adapter
         finally:
             await adapter.stop()

@@ -87,6 +87,15 @@ class Defined(msgspec.Struct, frozen=True, dict=True):
         """What it can be asked."""
         return self.provider.operations
 
+    @property
+    def program(self) -> str:
+        """See `ConnectorFolder.program`: it has no code."""
+        return ""
+
+    def selection(self, configuration_revision: str) -> str:
+        """See `ConnectorFolder.selection`."""
+        return configuration_revision
+
     def verify(self) -> None:
         """See `ConnectorFolder.verify`: what was lowered is this user's own, and read as it is."""
 

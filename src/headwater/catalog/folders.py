@@ -4,6 +4,7 @@ import shlex
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ import msgspec
 import headwater.connectors
 from headwater import limits
 from headwater.errors import HeadwaterError, refuse
+from headwater.manifest.document import digest
 from headwater.manifest.faults import Fault, refusal
 from headwater.manifest.package import Package, read_package
 
@@ -94,6 +96,31 @@ class ConnectorFolder(msgspec.Struct, frozen=True, dict=True):
 
         path = self.path / "operations.toml"
         return read_definition(_read(path), toml=True) if path.exists() else None
+
+    @cached_property
+    def code(self) -> bytes:
+        """The source of `integration.py`, empty where there is none."""
+        path = self.path / "integration.py"
+        return _read(path) if path.exists() else b""
+
+    @cached_property
+    def coded(self) -> frozenset[str]:
+        """The operations that its integration's code does, by their names."""
+        from headwater.manifest.hook_source import operations_of
+
+        return operations_of(self.code) if self.code and self.integration is not None else frozenset()
+
+    @property
+    def program(self) -> str:
+        """What tells its integration's code from another, where that signs in or does operations; empty elsewhere."""
+        integration = self.integration
+        if integration is None or not (integration.needs_hooks or self.coded):
+            return ""
+        return f"{integration.key}/{integration.version} {self.digest}".strip()
+
+    def selection(self, configuration_revision: str) -> str:
+        """Digest what a description by its code depends on: an instance's configuration, and the code."""
+        return digest([configuration_revision, self.program, sha256(self.code).hexdigest()])
 
     @property
     def default_profile(self) -> None:

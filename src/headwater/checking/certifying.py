@@ -92,8 +92,11 @@ async def _tried(
             if any(secret in adapter.log for secret in known.secrets):
                 trials.fail("INT-177", "What was entered stands on stderr.")
             return trials.failed, trials.shown | {"INT-490", "INT-177"}
-    except Unready:
-        return [("INT-490", "Its process did not start, or has other hooks than its source.")], {"INT-490"}
+    except Unready as unready:
+        seen = "Its process did not start, or has other hooks or operations than its source."
+        if unready.faults:
+            seen = f"What it says first is wrong: {unready.faults[0].pointer} {unready.faults[0].message}."
+        return [("INT-490", seen)], {"INT-490"}
 
 
 def _permitted(folder: Path) -> Iterator[tuple[str, str]]:

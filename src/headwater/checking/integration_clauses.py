@@ -57,6 +57,7 @@ _BY_RULE: Final = {
     "repeated": "INT-130",
     "dependency": "INT-131",
     "source": "INT-490",
+    "operation": "INT-490",
     "signature": "INT-134",
 }
 _BY_PLACE: Final = {

@@ -38,7 +38,7 @@ class Asking:
         if self._asked["describe"]:
             return rehearsed
         name = self._defining.record(self._instance)
-        return operating.aimed(name, self._operation, schema=pins[0], revision=pins[1])
+        return operating.aimed(name, self._operation, pins)
 
     def connect(self, aimed: Aimed) -> None:
         """Have the instance connected: where it is not, ask once at the terminal how (CLI-1070, CLI-1080)."""

@@ -92,7 +92,9 @@ def _aimed(cli: Cli, words: Sequence[str], asked: Mapping[str, Any]) -> Aimed:
             raise _misfit(name, f"--{name.replace('_', '-')} stands with --definition only.")
     if len(words) != 2:
         raise _misfit("target", "Name an instance and an operation: headwater invoke github/me user.show.")
-    return cli.host.operating.aimed(*words, schema=asked["schema"], revision=asked["revision"])
+    name, operation = words
+    pins = (asked["schema"], asked["revision"])
+    return cli.host.operating.aimed(name, operation, pins, reference=asked["reference"])
 
 
 def _shaping(asked: Mapping[str, Any]) -> Shaping:

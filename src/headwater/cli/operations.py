@@ -57,7 +57,7 @@ def describe(cli: Cli, selection: Selection, operation: str) -> None:
         one = told["operation"]
         shown = {"operation": one["id"], "what it asks": one["description"], "effect": one["effect"]}
         shown |= {"revision": told["revision"], "schema": told["schema"]}
-        takes = [f"  {member}" for member in one["input_schema"]["properties"]]
+        takes = [f"  {member}" for member in one["input_schema"].get("properties", ())]
         return [
             *pairs(shown),
             *(["takes:", *takes] if takes else []),

@@ -59,7 +59,8 @@ def walk(
     seconds, pages, fields = how
     operation = aimed.described.operation
     assert operation.walk is not None, "an operation without a walk is refused before"
-    defaults = {param.name: param.default for param in operation.params if param.default is not None}
+    members = aimed.described.input_schema.get("properties", {})
+    defaults = {name: rule["default"] for name, rule in members.items() if isinstance(rule, dict) and "default" in rule}
     progress = Progress(operation.walk, given, fields=fields, most_pages=pages, defaults=defaults)
 
     async def through(write: Write) -> None:

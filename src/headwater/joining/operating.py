@@ -17,24 +17,22 @@ from headwater.connect.looking import selectors
 from headwater.errors import refuse
 from headwater.joining.configured import configuration_of
 from headwater.joining.targets import Targets
-from headwater.manifest.definition import NOTHING
+from headwater.joining.ways import Way, way_of
 from headwater.operate.admission import admit_read, admit_scopes, exposed
 from headwater.operate.describing import told_of, told_page
-from headwater.operate.description import Described, Description, allowed_by
-from headwater.store.sqlite.owner_records import OwnerRecords
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Callable, Mapping
 
     from headwater.catalog.definitions import Defined
     from headwater.configuration.model import Entry
     from headwater.configuration.selecting import Selection
     from headwater.connect.model import Connection, Target
-    from headwater.connect.using import Using
+    from headwater.connect.using import Used, Using
     from headwater.joining.connecting import Connecting
-    from headwater.manifest.definition import Definition
+    from headwater.operate.description import Described, Description
+    from headwater.operate.ports import Asker
     from headwater.operate.reading import Reading
-    from headwater.outbound.client import Client
     from headwater.settings import Settings
     from headwater.store.sqlite.invocations import Invocations
 
@@ -48,8 +46,8 @@ class Aimed:
     """An operation of an instance, exposed and permitted."""
 
     target: Target
-    description: Description
     described: Described
+    way: Way
 
     @property
     def selectors(self) -> Shown:
@@ -59,9 +57,7 @@ class Aimed:
 
     def check(self, given: Any) -> None:
         """Raise `invalid_input` where the operation does not take what was given."""
-        from headwater.operate.reading import request_of
-
-        request_of(self.description, self.described, given)
+        self.way.check(self.described, given)
 
     def describe(self) -> Shown:
         """Return how the operation is described, without asking anybody."""
@@ -89,29 +85,37 @@ class Operating:
     def describe(self, selection: Selection, operation: str) -> Shown:
         """Return an operation with its schemas."""
         target, description = self._selected(selection)
-        return told_of(selectors(target), exposed(description, operation))
+        return told_of(selectors(target), description, exposed(description, operation))
 
     # Asking.
 
-    def aimed(self, name: str, operation: str, *, schema: str | None = None, revision: str | None = None) -> Aimed:
-        """Return the operation that is meant, or raise why it cannot be asked. Nothing but files is looked at.
+    def aimed(
+        self,
+        name: str,
+        operation: str,
+        pins: Pins = (None, None),
+        *,
+        reference: str | None = None,
+        launches: bool = True,
+    ) -> Aimed:
+        """Return the operation that is meant, or raise why it cannot be asked. No provider is, and no custody.
 
-        `schema` and `revision` are pins: where the description differs from one, it is `stale_description` (CLI-567).
+        Where the description differs from a pin, it is `stale_description` (CLI-567). `reference` and `launches` are
+        those of `Way.description`.
         """
-        target, description = self._described(invoked(configuration_of(self._settings), name))
-        return _aimed(target, description, operation, (schema, revision))
+        target, way = self._way(invoked(configuration_of(self._settings), name))
+        return _aimed(target, way, way.description(reference, launches=launches), operation, pins)
 
     def rehearsed(self, defined: Defined, instance: str, operation: str, pins: Pins) -> Aimed:
         """Return an operation of a definition as `aimed` does, without that anything is recorded of it (CLI-1092)."""
         entry = replace(unpinned(defined.name, instance), definition=defined.digest)
         target = self._targets.served(entry, defined)
-        return _aimed(target, _description(target, entry, defined.definition), operation, pins)
+        way = way_of(self._settings, entry, target, defined)
+        return _aimed(target, way, way.description(None, launches=False), operation, pins)
 
     @asynccontextmanager
     async def reading(self, aimed: Aimed, reference: str | None) -> AsyncIterator[Reads]:
         """Open what reads with an operation: any number of requests, each admitted for itself."""
-        from headwater.joining.reaching import reach_of
-        from headwater.outbound.client import Client
         from headwater.store.sqlite.connections import opened
         from headwater.store.sqlite.invocations import Asking, Invocations
 
@@ -120,14 +124,14 @@ class Operating:
         path = self._settings.database_path
         with opened(path) as registry, closing(Invocations(path, asking)) as journal:
             using = self._connecting.using(registry, configuration_of(self._settings), target)
-            async with Client(reach_of(self._settings, target)) as client:
-                yield Reads(self, aimed, reference, (using, journal, client))
+            async with aimed.way.opened() as asker:
+                yield Reads(self, aimed, reference, (using, journal, asker))
 
     def again(self, aimed: Aimed, connection: Connection) -> None:
         """Raise where what an operation was admitted by is not so any more (CLI-589)."""
         from headwater.store.sqlite.connections import looked_at
 
-        now = self.aimed(aimed.target.name, aimed.described.operation.id)
+        now = self.aimed(aimed.target.name, aimed.described.operation.id, launches=False)
         admit_read(now.described)
         if now.described.revision != aimed.described.revision:
             raise refuse("stale_description", safe="Nothing was sent.")
@@ -142,32 +146,20 @@ class Operating:
             raise refuse("lifecycle_conflict", "The connection changed meanwhile.", safe="Nothing was sent.")
 
     def _selected(self, selection: Selection) -> tuple[Target, Description]:
-        return self._described(select(configuration_of(self._settings), selection))
+        target, way = self._way(select(configuration_of(self._settings), selection))
+        return target, way.description(None, launches=True)
 
-    def _described(self, entry: Entry) -> tuple[Target, Description]:
-        """Return an instance with its description, which follows from files alone (CLI-269)."""
+    def _way(self, entry: Entry) -> tuple[Target, Way]:
         target = self._targets.target(entry)
-        if OwnerRecords(self._settings.database_path, target.owner).is_suppressed(target.instance_id):
-            message = "The instance was stopped, and is not described until it is used again."
-            command = f"headwater connections describe {target.name}"
-            raise refuse("description_unavailable", message, next_action="revalidate_connection", command=command)
-        definition = self._targets.folder(entry).definition or NOTHING
-        return target, _description(target, entry, definition)
+        return target, way_of(self._settings, entry, target, self._targets.folder(entry))
 
 
-def _description(target: Target, entry: Entry, definition: Definition) -> Description:
-    """Describe an instance. Of a definition that a person named, everything may be asked for, under its approval."""
-    named = tuple(definition.operations) if entry.definition is not None else None
-    permitted = named if entry.permissions is None else entry.permissions.operations
-    return Description(target.connector, target.instance_id, definition, allowed_by(definition, permitted))
-
-
-def _aimed(target: Target, description: Description, operation: str, pins: Pins) -> Aimed:
+def _aimed(target: Target, way: Way, description: Description, operation: str, pins: Pins) -> Aimed:
     described = exposed(description, operation)
     now = (described.schema, described.revision)
     if any(pin is not None and pin != held for pin, held in zip(pins, now, strict=True)):
         raise refuse("stale_description", safe="Nothing was asked or sent.")
-    return Aimed(target, description, described)
+    return Aimed(target, described, way)
 
 
 class Reads:
@@ -178,10 +170,10 @@ class Reads:
         operating: Operating,
         aimed: Aimed,
         reference: str | None,
-        parts: tuple[Using, Invocations, Client],
+        parts: tuple[Using, Invocations, Callable[[Used], Asker]],
     ) -> None:
         self._operating, self._aimed, self._reference = operating, aimed, reference
-        self._using, self._journal, self._client = parts
+        self._using, self._journal, self._asker = parts
 
     async def read(self, given: Any, seconds: float) -> Shown:
         """Ask once, within so many seconds, and return the whole answer. What was given is checked before anything."""
@@ -200,7 +192,6 @@ class Reads:
         """Choose the connection, bring its evidence and credential up to date, and return what reads with it."""
         from headwater.connect.advice import advised
         from headwater.connect.choosing import usable
-        from headwater.joining.reaching import asking_of
         from headwater.operate.reading import Reading
 
         target, described = self._aimed.target, self._aimed.described
@@ -209,9 +200,9 @@ class Reads:
             connection = usable(registry, target, self._reference, clock.millis())
             used = await self._using.use(connection, until - clock.monotonic())
             admit_scopes(described, used.connection.profile, used.connection.evidence.scopes)
-            provider = asking_of(target, used, self._client)
+            asker = self._asker(used)
         check = partial(self._operating.again, self._aimed, used.connection)
-        return Reading(self._aimed.description, provider, self._journal, used.connection.reference, until, check)
+        return Reading(asker, self._journal, used.connection.reference, until, check)
 
     async def _answered(self, reading: Reading, given: Mapping[str, Any]) -> Shown:
         answer = await reading.read(self._aimed.described, given)

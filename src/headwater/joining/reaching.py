@@ -12,6 +12,7 @@ from headwater.settings import Settings
 
 if TYPE_CHECKING:
     from headwater.adapters.by_owner import ByOwner
+    from headwater.adapters.code_by_owner import CodeByOwner
     from headwater.adapters.registry import Integrations
     from headwater.configuration.model import Configuration
     from headwater.connect.acquiring import Entering
@@ -118,6 +119,15 @@ def hooks_of(settings: Settings, target: Target) -> ByOwner:
 
     place = Place.of(settings.state_dir)
     return ByOwner(place, target.instance_id, lambda: started(place, settings.config_path))
+
+
+def code_of(settings: Settings, target: Target, used: Used) -> CodeByOwner:
+    """Return what has the owner run an integration's operations for an instance; one is started when it is asked."""
+    from headwater.adapters.code_by_owner import CodeByOwner
+    from headwater.link.owner import Place, started
+
+    place = Place.of(settings.state_dir)
+    return CodeByOwner(place, target.instance_id, lambda: started(place, settings.config_path), used.credential)
 
 
 def entering_by(

@@ -92,7 +92,7 @@ class Targets:
             trust=declared.trust,
             methods=tuple(declared.methods.values()),
             profile=now.profile,
-            executable=_executable(folder),
+            executable=folder.program or ENGINE,
             enabled=entry.enabled,
             lacks_endpoint=declared.takes_endpoint and not endpoint,
             is_placed=entry.endpoint is not None or entry.definition is not None,
@@ -105,10 +105,3 @@ class Targets:
 def _origin(endpoint: str) -> str:
     parts = urlsplit(endpoint)
     return f"{parts.scheme}://{parts.netloc}".lower() if endpoint else ""
-
-
-def _executable(folder: ConnectorFolder | Defined) -> str:
-    integration = folder.integration
-    if integration is None or not integration.needs_hooks:
-        return ENGINE
-    return f"{integration.key}/{integration.version} {folder.digest}".strip()

@@ -21,7 +21,7 @@ from headwater.errors import HeadwaterError, refuse
 from headwater.link.unix import Unanswered, Unreached, put, put_for
 
 VERSION: Final = "headwater-owner/1"
-Want = Literal["greet", "status", "stop", "sign_in", "token", "launch", "copy", "shutdown"]
+Want = Literal["greet", "status", "stop", "sign_in", "describe", "operate", "token", "launch", "copy", "shutdown"]
 
 
 class Place(NamedTuple):
@@ -85,11 +85,13 @@ def ask(place: Place, want: Want, seconds: float = limits.LINK_SECONDS, **member
     return ask_for(place, want, seconds, 0, **members)[0]
 
 
-def ask_for(place: Place, want: Want, seconds: float, at_most: int, **members: Any) -> tuple[dict[str, Any], list[int]]:
+def ask_for(
+    place: Place, want: Want, seconds: float, at_most: int, answer_bytes: int = limits.LINK_BYTES, **members: Any
+) -> tuple[dict[str, Any], list[int]]:
     """Ask as `ask` does, and return what it tells with the descriptors that it hands over, which the caller closes."""
     try:
         question = {"version": VERSION, "build": build(), "want": want, **members}
-        told, descriptors = put_for(place.socket, question, seconds, at_most)
+        told, descriptors = put_for(place.socket, question, seconds, at_most, answer_bytes)
     except Unreached:
         raise refuse("unavailable", "The owner of this state directory is not running.", stage="readiness") from None
     except Unanswered:

@@ -45,7 +45,9 @@ class Unanswered(Exception):
 
 
 @asynccontextmanager
-async def serving(path: Path, handler: Handler, seconds: float = limits.LINK_SECONDS) -> AsyncIterator[None]:
+async def serving(
+    path: Path, handler: Handler, seconds: float = limits.LINK_SECONDS, question_bytes: int = limits.LINK_BYTES
+) -> AsyncIterator[None]:
     """Answer questions at `path` for as long as the context is open; the socket is gone after it, and no other is.
 
     `handler` takes a question and returns the answer, within `seconds`. A peer of another user, a question that is
@@ -62,7 +64,7 @@ async def serving(path: Path, handler: Handler, seconds: float = limits.LINK_SEC
     async def answering(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await _answer(reader, writer, handler, seconds)
 
-    server = await asyncio.start_unix_server(answering, sock=listener, limit=limits.LINK_BYTES)
+    server = await asyncio.start_unix_server(answering, sock=listener, limit=question_bytes)
     try:
         yield
     finally:
@@ -116,7 +118,9 @@ def put(path: Path, question: Message, seconds: float) -> dict[str, Any]:
     return put_for(path, question, seconds, 0)[0]
 
 
-def put_for(path: Path, question: Message, seconds: float, at_most: int) -> tuple[dict[str, Any], list[int]]:
+def put_for(
+    path: Path, question: Message, seconds: float, at_most: int, answer_bytes: int = limits.LINK_BYTES
+) -> tuple[dict[str, Any], list[int]]:
     """Put a question as `put` does; return the answer with the descriptors that it carries, which the caller closes."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:
         link.settimeout(seconds)
@@ -134,7 +138,7 @@ def put_for(path: Path, question: Message, seconds: float, at_most: int) -> tupl
             for descriptor in descriptors:
                 os.set_inheritable(descriptor, False)
             with link.makefile("rb") as answers:
-                told = msgspec.json.decode(begun + answers.readline(limits.LINK_BYTES), type=dict[str, Any])
+                told = msgspec.json.decode(begun + answers.readline(answer_bytes), type=dict[str, Any])
             if flags & socket.MSG_CTRUNC:
                 raise Unanswered
         except (OSError, msgspec.DecodeError, Unanswered):

@@ -15,18 +15,16 @@ from msgspec import Struct
 from headwater import limits
 from headwater.manifest.document import is_too_deep, parse
 from headwater.manifest.faults import Fault, Reader, refusal
+from headwater.manifest.operation import SAID, Effect, Operation, check_walk, read_each, read_said
 from headwater.manifest.parameters import Parameter, read_parameters
 from headwater.manifest.schemas import check_schema
 from headwater.manifest.walk import Walk, read_walk
 
 FORMAT: Final = "connectors-definition/1"
-Effect = Literal["read", "write"]
 Response = Literal["json", "text"]
 
 _READS: Final = ("GET",)
 _WRITES: Final = ("POST", "PUT", "PATCH", "DELETE")
-_OPERATION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
-_CONTRACT: Final = re.compile(r"[A-Za-z0-9._/-]{1,128}")
 _PATH: Final = re.compile(r"(?:/(?:[A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2}|\{[A-Za-z0-9_]+\})*)+")
 _PLACEHOLDER: Final = re.compile(r"\{([A-Za-z0-9_]+)\}")
 _HEADER: Final = re.compile(r"[A-Za-z0-9-]+")
@@ -37,24 +35,16 @@ _RESERVED: Final = re.compile(
     re.IGNORECASE,
 )
 _ROOT: Final = frozenset({"format", "title", "headers", "operations"})
-_MEMBERS: Final = frozenset(
-    {"description", "effect", "reviewed_read", "method", "path", "params", "query", "body", "output", "response"}
-    | {"contract", "profiles", "scopes", "walk"}
-)
+_MEMBERS: Final = SAID | {"reviewed_read", "method", "path", "params", "query", "body", "output", "response"}
 
 
-class Operation(Struct, frozen=True):
-    """One thing that a provider can be asked.
+class DefinedOperation(Operation, frozen=True, kw_only=True):
+    """An operation that is one request.
 
     `query` is sent always and hidden from the input. `body` and `output` are JSON schemas of what is sent and of what
-    a good answer holds; None sends none, and takes any. `profiles` are the ways to sign in that serve it, empty for
-    all, and `scopes` what the credential has to be granted. `contract` is the family that it belongs to, if it does.
-    `walk` is how its pages follow one another, where it has pages.
+    a good answer holds; None sends none, and takes any.
     """
 
-    id: str
-    description: str
-    effect: Effect
     method: str
     path: str
     params: Sequence[Parameter] = ()
@@ -62,16 +52,12 @@ class Operation(Struct, frozen=True):
     body: Mapping[str, Any] | None = None
     output: Mapping[str, Any] | None = None
     response: Response = "json"
-    contract: str = ""
-    profiles: Sequence[str] = ()
-    scopes: Sequence[str] = ()
-    walk: Walk | None = None
 
 
 class Definition(Struct, frozen=True):
     """What a provider can be asked. `root` is the document that it was read from, for its digest."""
 
-    operations: Mapping[str, Operation]
+    operations: Mapping[str, DefinedOperation]
     headers: Mapping[str, str]
     root: Mapping[str, Any]
     title: str = ""
@@ -121,19 +107,7 @@ def read_operations(reader: Reader, root: dict[str, Any], also: frozenset[str] =
     """Read what can be asked by a document that may have other members `also`; faults go to the reader."""
     reader.no_others(root, _ROOT | also)
     reader.choice(root, "format", (FORMAT,), required=True)
-    found = reader.table(root, "operations", required=True)
-    operations = {}
-    with reader.at("operations"):
-        if len(found) > limits.OPERATIONS:
-            reader.fault("count", f"must be at most {limits.OPERATIONS} operations")
-        for name in list(found)[: limits.OPERATIONS]:
-            if not _OPERATION.fullmatch(name):
-                with reader.at(name):
-                    reader.fault("shape", "must be a name such as issues.list")
-                continue
-            row = reader.table(found, name)
-            with reader.at(name):
-                operations[name] = _operation(reader, name, row)
+    operations = read_each(reader, root, _operation)
     title = reader.plain(root, "title", limits.LABEL_CHARACTERS) if "title" in root else ""
     return Definition(operations, _headers(reader, root), root, title)
 
@@ -149,15 +123,14 @@ def _headers(reader: Reader, root: dict[str, Any]) -> Mapping[str, str]:
     return headers
 
 
-def _operation(reader: Reader, name: str, row: dict[str, Any]) -> Operation:
+def _operation(reader: Reader, name: str, row: dict[str, Any]) -> DefinedOperation:
     reader.no_others(row, _MEMBERS)
     effect = _effect(reader, row)
     path = reader.shaped(row, "path", _PATH, "must be a path such as /repos/{owner}/{repo}")
     params = read_parameters(reader, row, _PLACEHOLDER.findall(path))
     query = _query(reader, row, params)
-    return Operation(
-        id=name,
-        description=reader.plain(row, "description", limits.DESCRIPTION_CHARACTERS),
+    return DefinedOperation(
+        **read_said(reader, name, row),
         effect=effect,
         method=row.get("method", "GET"),
         path=path,
@@ -166,28 +139,15 @@ def _operation(reader: Reader, name: str, row: dict[str, Any]) -> Operation:
         body=_schema(reader, row, "body"),
         output=_schema(reader, row, "output"),
         response=_response(reader, row),
-        contract=reader.shaped(row, "contract", _CONTRACT, "must be a family such as datasource.feed/v1")
-        if "contract" in row
-        else "",
-        profiles=reader.names(row, "profiles") or (),
-        scopes=reader.names(row, "scopes") or (),
         walk=_walk(reader, row, effect, params),
     )
 
 
 def _walk(reader: Reader, row: dict[str, Any], effect: Effect, params: Sequence[Parameter]) -> Walk | None:
-    """Read how pages follow one another: by parameters that the operation takes, and of a read alone."""
+    """Read how pages follow one another: by parameters of the query."""
     walk = read_walk(reader, row)
-    if walk is None:
-        return None
-    asked = {param.name for param in params if param.place == "query"}
-    named = {walk.param, *walk.query, *walk.first_only}
-    named |= {end.operand for end in walk.ends if end.test == "fewer_than" and isinstance(end.operand, str)}
-    with reader.at("walk"):
-        if effect == "write":
-            reader.fault("effect", "stands with a read only")
-        for name in sorted(named - asked):
-            reader.fault("parameter", f"names {name}, which is no query parameter of the operation")
+    if walk is not None:
+        check_walk(reader, walk, effect, {param.name for param in params if param.place == "query"})
     return walk
 
 

@@ -1,6 +1,7 @@
-"""Which hooks an integration's source implements, told by its text alone: no code of it runs (INT-108, INT-134).
+"""Which hooks and operations an integration's source has, told by its text alone: no code runs (INT-108, INT-134).
 
-The hooks stand in the one class of `integration.py` that derives from `Integration`.
+Both stand in the one class of `integration.py` that derives from `Integration`; an operation is a method that is
+decorated with `operation` and its name.
 """
 
 import ast
@@ -28,6 +29,7 @@ _PARAMETERS: Final[Mapping[str, tuple[str, ...]]] = {
     "map_webhook": ("body",),
     "disconnect": (),
 }
+_OPERATION: Final = ("self", "ctx", "given")
 _CHALLENGED: Final = {"verification_code", "oauth"}
 # What any integration may have, whatever it declares.
 _FREE: Final = {"complete_auth", "disconnect"}
@@ -39,16 +41,24 @@ def hook_faults(integration: Integration, source: bytes | None) -> list[Fault]:
         missing = sorted(_needed(integration))
         return [Fault("/capabilities", "hook", f"needs {name} in integration.py") for name in missing]
     try:
-        found = dict(_hooks(ast.parse(source)))
+        tree = ast.parse(source)
+        return [*_faults(integration, dict(_hooks(tree))), *_operation_faults(tree)]
     except (SyntaxError, ValueError, RecursionError):
         return [Fault("", "source", "integration.py is not valid Python")]
-    return list(_faults(integration, found))
 
 
 def implemented(source: bytes) -> frozenset[str]:
     """Return the hooks that a source implements; nothing where it cannot be read."""
     try:
         return frozenset(name for name, _ in _hooks(ast.parse(source)))
+    except (SyntaxError, ValueError, RecursionError):
+        return frozenset()
+
+
+def operations_of(source: bytes) -> frozenset[str]:
+    """Return the names of the operations that a source has; nothing where it cannot be read."""
+    try:
+        return frozenset(name for name, _ in _operations(ast.parse(source)) if name is not None)
     except (SyntaxError, ValueError, RecursionError):
         return frozenset()
 
@@ -87,12 +97,38 @@ def _optional(integration: Integration) -> set[str]:
 
 def _hooks(tree: ast.Module) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield the hooks that do something, with their parameters."""
-    classes = (node for node in tree.body if isinstance(node, ast.ClassDef))
-    members = [one for node in classes if any(_name(base) == "Integration" for base in node.bases) for one in node.body]
-    functions = (one for one in members if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef))
-    for function in functions:
+    for function in _methods(tree):
         if function.name in _PARAMETERS and not all(map(_does_nothing, function.body)):
             yield function.name, _parameters(function.args)
+
+
+def _operations(tree: ast.Module) -> Iterator[tuple[str | None, tuple[str, ...]]]:
+    """Yield the operations, each by its name, None where that is not written out, and with its parameters."""
+    for function in _methods(tree):
+        for decorator in function.decorator_list:
+            if isinstance(decorator, ast.Call) and _name(decorator.func) == "operation":
+                first = decorator.args[0] if decorator.args else None
+                name = first.value if isinstance(first, ast.Constant) else None
+                yield name if isinstance(name, str) else None, _parameters(function.args)
+
+
+def _operation_faults(tree: ast.Module) -> Iterator[Fault]:
+    seen: set[str] = set()
+    for name, parameters in _operations(tree):
+        if name is None:
+            yield Fault("", "operation", "an operation's name must stand in its decorator, as a text")
+            continue
+        if name in seen:
+            yield Fault("", "operation", f"{name} is the name of two operations")
+        if parameters != _OPERATION:
+            yield Fault("", "signature", f"{name} must take ({', '.join(_OPERATION)})")
+        seen.add(name)
+
+
+def _methods(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    classes = (node for node in tree.body if isinstance(node, ast.ClassDef))
+    members = [one for node in classes if any(_name(base) == "Integration" for base in node.bases) for one in node.body]
+    return (one for one in members if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef))
 
 
 def _parameters(arguments: ast.arguments) -> tuple[str, ...]:

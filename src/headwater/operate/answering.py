@@ -1,10 +1,14 @@
-"""What a provider's answer to a read means: a result as the operation declares it, or one of the closed failures."""
+"""What the answer to a read means: a result as the operation declares it, or one of the closed failures.
+
+A provider answers by a status, an integration's code by a code of the integration contract. One table has both.
+"""
 
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from headwater.codes import NextAction, Stage
 from headwater.errors import HeadwaterError, refuse
+from headwater.manifest.definition import DefinedOperation
 from headwater.manifest.schemas import compile_schema
 from headwater.operate.description import Described
 from headwater.operate.documents import Undecodable, decoded
@@ -26,31 +30,44 @@ _ABSENT: Final = _Meaning(_SERVICE, "not_found", "none", "The service has no suc
 _STRANGE: Final = _Meaning(
     _SERVICE, "upstream_protocol", "retry_explicitly", "The service's answer is not what the operation declares."
 )
+_UNAUTHORIZED: Final = _Meaning(
+    _SERVICE, "unauthorized", "repair_connection", "The service does not accept the credential."
+)
+_FORBIDDEN: Final = _Meaning(
+    "forbidden", None, "request_permission", "The service does not permit this to the account."
+)
+_LIMITED: Final = _Meaning(_SERVICE, "rate_limited", "retry_explicitly", "The service asks to come back later.")
+_LATE: Final = _Meaning("timeout", None, "retry_explicitly", "The service did not answer in time.")
 _DOWN: Final = _Meaning(_SERVICE, "unavailable", "retry_explicitly", "The service cannot answer now.")
 
 # CLI-919 to CLI-921, CLI-929, CLI-935. A redirect is not followed, and means nothing here.
-_MEANINGS: Final[Mapping[int, _Meaning]] = {
-    **dict.fromkeys((400, 409, 412, 422), _REFUSED),
+# What an integration says as a code means what the status does that it would say it for.
+_MEANINGS: Final[Mapping[int | str, _Meaning]] = {
+    **dict.fromkeys((400, 409, 412, 422, "invalid_fields"), _REFUSED),
     **dict.fromkeys((404, 410), _ABSENT),
-    401: _Meaning(_SERVICE, "unauthorized", "repair_connection", "The service does not accept the credential."),
-    403: _Meaning("forbidden", None, "request_permission", "The service does not permit this to the account."),
-    429: _Meaning(_SERVICE, "rate_limited", "retry_explicitly", "The service asks to come back later."),
+    **dict.fromkeys((401, "credential_invalid", "challenge_failed"), _UNAUTHORIZED),
+    **dict.fromkeys((403, "insufficient_scope"), _FORBIDDEN),
+    **dict.fromkeys((429, "provider_rate_limited"), _LIMITED),
+    "provider_unavailable": _DOWN,
+    "provider_timeout": _LATE,
+    "provider_protocol_error": _STRANGE,
+    "exchange_unknown": _Meaning("outcome_unknown", None, "retry_status", "The service's answer is lost."),
 }
 
 _LOST: Final[Mapping[str, _Meaning]] = {
     "unavailable": _Meaning("unavailable", None, "retry_explicitly", "The service cannot be reached."),
-    "timeout": _Meaning("timeout", None, "retry_explicitly", "The service did not answer in time."),
+    "timeout": _LATE,
     "protocol": _STRANGE,
     "too_large": _Meaning("capacity", None, "retry_explicitly", "The answer is too large: ask for less."),
 }
 SAFE: Final = "It was a read: nothing was changed there."
 
 
-def body_of(described: Described, reply: Reply) -> Any:
+def body_of(operation: DefinedOperation, reply: Reply) -> Any:
     """Return the body of a good answer, or raise what another one means. A body that is not as declared is refused."""
     if not 200 <= reply.status < 300:
         raise refused(reply)
-    if described.operation.response == "text":
+    if operation.response == "text":
         return _text(reply)
     if not reply.body:
         return None
@@ -60,7 +77,7 @@ def body_of(described: Described, reply: Reply) -> Any:
         raise _told(_STRANGE) from None
 
 
-def admitted(described: Described, result: Mapping[str, Any]) -> Mapping[str, Any]:
+def admitted(described: Described, result: Any) -> Any:
     """Return a result that is of its operation's schema, or raise that it is not (CLI-583)."""
     if not compile_schema(described.output_schema).is_valid(result):
         raise _told(_STRANGE)
@@ -70,10 +87,18 @@ def admitted(described: Described, result: Mapping[str, Any]) -> Mapping[str, An
 def refused(reply: Reply) -> HeadwaterError:
     """Return what an answer other than a good one means."""
     meaning = _MEANINGS.get(reply.status, _DOWN if 500 <= reply.status < 600 else _STRANGE)
-    told: dict[str, Any] = {"service_reason": reply.reason}
-    if meaning.service_code == "rate_limited":
-        told["retry_after_seconds"] = reply.retry_after
-    return _told(meaning, **{name: value for name, value in told.items() if value is not None})
+    return _told(meaning, retry_after_seconds=_wait(meaning, reply.retry_after), service_reason=reply.reason)
+
+
+def failed(code: str, retry_after: int | None = None) -> HeadwaterError:
+    """Return what it means that an integration's code did not do a read, by the code that it says."""
+    meaning = _MEANINGS.get(code, _STRANGE)
+    return _told(meaning, retry_after_seconds=_wait(meaning, retry_after))
+
+
+def strange() -> HeadwaterError:
+    """Say that what was answered is not what was declared."""
+    return _told(_STRANGE)
 
 
 def lost(error: NoReply) -> HeadwaterError:
@@ -89,7 +114,12 @@ def _text(reply: Reply) -> str:
         raise _told(_STRANGE) from None
 
 
+def _wait(meaning: _Meaning, retry_after: int | None) -> int | None:
+    return retry_after if meaning.service_code == "rate_limited" else None
+
+
 def _told(meaning: _Meaning, stage: Stage = "dispatch", **told: Any) -> HeadwaterError:
+    told = {name: value for name, value in told.items() if value is not None}
     if meaning.service_code is not None:
         told["service_code"] = meaning.service_code
     return refuse(meaning.code, meaning.message, stage=stage, next_action=meaning.next_action, safe=SAFE, **told)

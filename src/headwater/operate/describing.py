@@ -20,19 +20,18 @@ def told_page(names: Shown, description: Description, family: str | None, limit:
         **names,
         "revision": description.revision,
         "operations": [_line(one) for one in found[start : start + limit]],
-        "source": "configuration",
-        "stale": False,
+        **description.labels,
     }
     if start + limit < len(found):
         page["next_cursor"] = urlsafe_b64encode(json.dumps([start + limit, bound]).encode()).decode()
     return page
 
 
-def told_of(names: Shown, described: Described) -> Shown:
+def told_of(names: Shown, description: Description, described: Described) -> Shown:
     """Return an operation with its schemas, as JSON objects (CLI-271)."""
     schemas = {"input_schema": described.input_schema, "output_schema": described.output_schema}
     told = {"revision": described.revision, "schema": described.schema}
-    return {**names, **told, "operation": {**_line(described), **schemas}, "source": "configuration", "stale": False}
+    return {**names, **told, "operation": {**_line(described), **schemas}, **description.labels}
 
 
 def _line(described: Described) -> Shown:

@@ -1,43 +1,41 @@
-"""The description of an instance's operations: made from its definition alone, so that nothing is started for it.
+"""The description of an instance's operations, made from a definition alone or from what an integration's code said.
 
-Its revision moves with every change of the definition, and with the engine that reads it. The schema of an operation is
+Its revision moves with every change of either, and with the engine that reads it. The schema of an operation is
 identified by what it belongs to as well: the instance, the revision and the operation.
 """
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Final
+from typing import Any, Final, Literal
 
 from msgspec import Struct
 
-from headwater.manifest.definition import Definition, Operation
+from headwater.manifest.definition import Definition
 from headwater.manifest.document import digest
-from headwater.operate.schemas import Schema, input_schema, output_schema
+from headwater.manifest.hello import Hello
+from headwater.manifest.operation import Operation
+from headwater.operate.schemas import Schema, input_schema, output_schema, walked
 
 ENGINE: Final = "operations/1"
 """How a definition is turned into requests and results: it moves when that is done in another way."""
+CODE_ENGINE: Final = "code/1"
+"""The same of what an integration's code says."""
+
+Source = Literal["configuration", "cached"]
 
 
 class Described(Struct, frozen=True, dict=True):
-    """An operation of an instance, as it is described."""
+    """An operation of an instance, as it is described, with what it takes and answers."""
 
     operation: Operation
     instance_id: str
     revision: str
-
-    @cached_property
-    def input_schema(self) -> Schema:
-        """What it takes."""
-        return input_schema(self.operation)
-
-    @cached_property
-    def output_schema(self) -> Schema:
-        """What it answers."""
-        return output_schema(self.operation)
+    input_schema: Schema
+    output_schema: Schema
 
     @cached_property
     def schema(self) -> str:
-        """What identifies both, for this instance at this revision."""
+        """What identifies both schemas, for this instance at this revision."""
         return digest(
             {
                 "instance": self.instance_id,
@@ -49,26 +47,23 @@ class Described(Struct, frozen=True, dict=True):
         )
 
 
-class Description(Struct, frozen=True, dict=True):
-    """What an instance can be asked. `allowed` are the operations that its configuration permits."""
+class Description(Struct, frozen=True):
+    """What an instance can be asked. `allowed` are the operations that its configuration permits.
+
+    `operations` are all that are exposed, permitted or not. What comes from a cache may no longer be so.
+    """
 
     connector: str
     instance_id: str
-    definition: Definition
+    revision: str
+    operations: Mapping[str, Described]
     allowed: frozenset[str]
+    source: Source
 
-    @cached_property
-    def revision(self) -> str:
-        """What identifies the description."""
-        return digest({"engine": ENGINE, "connector": self.connector, "definition": self.definition.root})
-
-    @cached_property
-    def operations(self) -> Mapping[str, Described]:
-        """Every operation that is exposed, permitted or not."""
-        return {
-            name: Described(operation, self.instance_id, self.revision)
-            for name, operation in self.definition.operations.items()
-        }
+    @property
+    def labels(self) -> dict[str, Any]:
+        """Where it is from, as every answer tells (CLI-260)."""
+        return {"source": self.source, "stale": self.source == "cached"}
 
     def permitted(self, family: str | None = None) -> list[Described]:
         """Return the operations that the configuration permits, by their names; only those of a family, where given."""
@@ -76,8 +71,35 @@ class Description(Struct, frozen=True, dict=True):
         return found if family is None else [one for one in found if one.operation.contract == family]
 
 
-def allowed_by(definition: Definition, named: Sequence[str] | None) -> frozenset[str]:
+def from_definition(
+    connector: str, instance_id: str, definition: Definition, named: Sequence[str] | None
+) -> Description:
+    """Describe an instance by its definition; `named` are the operations that its configuration permits."""
+    revision = digest({"engine": ENGINE, "connector": connector, "definition": definition.root})
+    operations = {
+        name: Described(one, instance_id, revision, input_schema(one), output_schema(one))
+        for name, one in definition.operations.items()
+    }
+    return Description(connector, instance_id, revision, operations, allowed_by(operations, named), "configuration")
+
+
+def from_code(connector: str, instance_id: str, hello: Hello, named: Sequence[str] | None) -> Description:
+    """Describe an instance by what its code said once."""
+    revision = code_revision(connector, hello)
+    operations = {
+        name: Described(one, instance_id, revision, walked(one, dict(one.input)), dict(one.output))
+        for name, one in hello.operations.items()
+    }
+    return Description(connector, instance_id, revision, operations, allowed_by(operations, named), "cached")
+
+
+def code_revision(connector: str, hello: Hello) -> str:
+    """Return what identifies a description by code."""
+    return digest({"engine": CODE_ENGINE, "connector": connector, "said": hello.said.get("operations")})
+
+
+def allowed_by(operations: Mapping[str, Described], named: Sequence[str] | None) -> frozenset[str]:
     """Return what a configuration permits: the operations that it names, or every read where it names none at all."""
     if named is None:
-        return frozenset(name for name, one in definition.operations.items() if one.effect == "read")
+        return frozenset(name for name, one in operations.items() if one.operation.effect == "read")
     return frozenset(named)

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from headwater.errors import HeadwaterError, refuse
-from headwater.manifest.definition import Operation
+from headwater.manifest.definition import DefinedOperation
 from headwater.manifest.parameters import BODY, Parameter
 from headwater.operate.schemas import as_text
 
@@ -26,7 +26,7 @@ class Request(Struct, frozen=True):
     body: bytes = b""
 
 
-def planned(operation: Operation, headers: Mapping[str, str], given: Mapping[str, Any]) -> Request:
+def planned(operation: DefinedOperation, headers: Mapping[str, str], given: Mapping[str, Any]) -> Request:
     """Return the request for what its schema has admitted. Raise `invalid_input` for what a request cannot say.
 
     Text in the path is one segment of it, whatever it holds.
@@ -51,7 +51,7 @@ def _segment(param: Parameter, value: object) -> str:
     return _quoted(text)
 
 
-def _pairs(operation: Operation, given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _pairs(operation: DefinedOperation, given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for param in operation.params:
         if param.place != "query":
             continue

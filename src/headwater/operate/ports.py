@@ -1,10 +1,12 @@
-"""What operating needs of others: a provider to send to, and a journal of what was sent."""
+"""What operating needs of others: somebody who asks, a provider to send to, and a journal of what was sent."""
 
-from typing import Literal, Protocol
+from collections.abc import Mapping
+from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
-from headwater.manifest.definition import Effect
+from headwater.manifest.operation import Effect
+from headwater.operate.description import Described
 from headwater.operate.planning import Request
 
 Lost = Literal["unavailable", "timeout", "protocol", "too_large"]
@@ -37,6 +39,18 @@ class Provider(Protocol):
 
     async def send(self, request: Request, seconds: float) -> Reply:
         """Send a request once and return what is answered within so many seconds. Raise `NoReply`."""
+        ...
+
+
+class Asker(Protocol):
+    """Asks for the operations of one instance with the credential of one connection. Deadlines are monotonic times."""
+
+    async def ready(self, until: float) -> None:
+        """Have ready what asking needs. Nothing of an operation is sent yet. Raise a refusal where that fails."""
+        ...
+
+    async def ask(self, described: Described, given: Mapping[str, Any], until: float) -> Any:
+        """Ask once and return the result, which may not be as it is declared. Raise what a failure of it means."""
         ...
 
 

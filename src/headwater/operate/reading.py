@@ -1,20 +1,17 @@
-"""One read: planned, noted, sent, and its answer made the operation's result."""
+"""One read: checked, noted, asked, and its answer held to what the operation declares."""
 
-import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from headwater import clock, limits
 from headwater.errors import HeadwaterError, refuse
 from headwater.manifest.schemas import compile_schema
-from headwater.operate.answering import admitted, body_of, lost
-from headwater.operate.description import Described, Description
+from headwater.operate.answering import admitted
+from headwater.operate.description import Described
 from headwater.operate.documents import depth_of
-from headwater.operate.planning import Request, planned, unfit
-from headwater.operate.ports import Journal, NoReply, Provider, Reply
-
-RATE_LIMITED = 429
+from headwater.operate.planning import unfit
+from headwater.operate.ports import Asker, Journal
 
 
 @dataclass(frozen=True)
@@ -24,28 +21,26 @@ class Reading:
     `check` raises where what the read was admitted by is not so any more; it is called as late as can be.
     """
 
-    description: Description
-    provider: Provider
+    asker: Asker
     journal: Journal
     connection: str
     until: float
     check: Callable[[], None]
-    pause: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     async def read(self, described: Described, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Ask once, and return `{request_id, result}`. Raise what the answer means, or that none came.
+        """Ask once, for what was checked, and return `{request_id, result}`. Raise what the answer means, or its lack.
 
-        The request is in the journal before it leaves, and so is what came of it.
+        It is in the journal before anything leaves, and so is what came of it.
         """
-        request = request_of(self.description, described, given)
+        await self.asker.ready(self.until)
         self.check()
-        if self._left() <= 0:
+        if self.until <= clock.monotonic():
             raise timed_out()
         operation = described.operation
         request_id = self.journal.dispatched(self.connection, operation.id, described.revision, operation.effect)
         outcome = "outcome_unknown"
         try:
-            result = self._result(described, await self._asked(request))
+            result = admitted(described, await self.asker.ask(described, given, self.until))
             outcome = "succeeded"
         except HeadwaterError as error:
             outcome = error.code
@@ -55,43 +50,12 @@ class Reading:
             self.journal.answered(request_id, outcome)
         return {"request_id": request_id, "result": result}
 
-    async def _asked(self, request: Request) -> Reply:
-        """Send a request, and once more where the provider asked to wait and there is the time (CLI-1124, CLI-1125)."""
-        began = clock.monotonic()
-        try:
-            reply = await self.provider.send(request, self._left())
-        except NoReply as error:
-            raise lost(error) from None
-        took = clock.monotonic() - began
-        wait = reply.retry_after if reply.status == RATE_LIMITED else None
-        if wait is None or wait + took + limits.RESEND_MARGIN_SECONDS >= self._left():
-            return reply
-        await self.pause(wait)
-        try:
-            return await self.provider.send(request, self._left() - limits.RESEND_MARGIN_SECONDS)
-        except NoReply:
-            return reply
 
-    def _result(self, described: Described, reply: Reply) -> Mapping[str, Any]:
-        body = body_of(described, reply)
-        provenance = {
-            "instance": self.description.instance_id,
-            "resource": described.operation.id,
-            "observed_at_unix_ms": clock.millis(),
-            "source_revision": described.revision,
-        }
-        return admitted(described, {"status": reply.status, "body": body, "provenance": provenance})
-
-    def _left(self) -> float:
-        return self.until - clock.monotonic()
-
-
-def request_of(description: Description, described: Described, given: Any) -> Request:
-    """Return the request for an input, or raise `invalid_input` where the operation does not take it (CLI-570)."""
+def check_input(described: Described, given: Any) -> None:
+    """Raise `invalid_input` where an operation does not take what it is given (CLI-570)."""
     too_deep = depth_of(given, limits.INPUT_LEVELS + 1) > limits.INPUT_LEVELS
     if too_deep or not compile_schema(described.input_schema).is_valid(given):
         raise unfit()
-    return planned(described.operation, description.definition.headers, given)
 
 
 def timed_out() -> HeadwaterError:

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from headwater import limits
-from headwater.manifest.definition import Operation
+from headwater.manifest.definition import DefinedOperation
+from headwater.manifest.operation import Operation
 from headwater.manifest.parameters import BODY, Parameter
 from headwater.manifest.walk import walk_document
 
@@ -16,7 +17,7 @@ WALK: Final = "x-connectors-walk"
 _AS_TEXT: Final[Mapping[str, str]] = {"integer": "^-?(0|[1-9][0-9]*)$", "number": "^-?(0|[1-9][0-9]*)(\\.[0-9]+)?$"}
 
 
-def input_schema(operation: Operation) -> Schema:
+def input_schema(operation: DefinedOperation) -> Schema:
     """Return what a caller gives: a member a parameter, and `body` where one is sent. Nothing else is taken."""
     members: Schema = {param.name: _of(param) for param in operation.params}
     required = [param.name for param in operation.params if param.required]
@@ -24,10 +25,15 @@ def input_schema(operation: Operation) -> Schema:
         members[BODY] = dict(operation.body)
         required.append(BODY)
     schema = {"type": "object", "properties": members, "required": required, "additionalProperties": False}
+    return walked(operation, schema)
+
+
+def walked(operation: Operation, schema: Schema) -> Schema:
+    """Return an operation's input schema with how its pages follow one another, where it has pages."""
     return schema if operation.walk is None else {**schema, WALK: walk_document(operation.walk)}
 
 
-def output_schema(operation: Operation) -> Schema:
+def output_schema(operation: DefinedOperation) -> Schema:
     """Return what is answered: the status, the body as the definition declares it, and where it is from."""
     body: Any = dict(operation.output) if operation.output is not None else True
     text = {name: {"type": "string"} for name in ("instance", "resource", "source_revision")}

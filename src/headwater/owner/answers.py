@@ -1,13 +1,13 @@
-"""What an owner answers: how an instance stands, its stop, a step of a sign-in, what it hands out, what it copies."""
+"""What an owner answers: how an instance stands, its stop, a sign-in, an operation, what it hands out and copies."""
 
 import os
 from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import Any
 
-from headwater import limits
+from headwater import clock, limits
 from headwater.adapters.authenticating import Acting, Hooked
-from headwater.adapters.crossing import of_failure, of_step, to_challenge, to_credential, to_secrets
+from headwater.adapters.crossing import of_failure, of_result, of_step, to_challenge, to_credential, to_secrets
 from headwater.adapters.hosting import Adapter
 from headwater.catalog.certificates import certificates
 from headwater.catalog.instances import Instances
@@ -17,6 +17,7 @@ from headwater.errors import refuse
 from headwater.host import Host
 from headwater.link.unix import Handed
 from headwater.manifest.auth import Method
+from headwater.operate.description import code_revision
 from headwater.outbound.client import Client, Reach
 from headwater.owner.copying import copied
 from headwater.owner.handing import Handing
@@ -46,6 +47,11 @@ class Answers:
                 return {"observation": await self._supervisor.stop(one, *named)}
             case "sign_in":
                 return await self._step(asked)
+            case "describe":
+                await self._operating(asked)
+                return {}
+            case "operate":
+                return await self._operate(asked)
             case "token":
                 return await self._handing.token(asked)
             case "launch":
@@ -68,6 +74,29 @@ class Answers:
             return of_step(await _taken(self._hooked(one, adapter), method, asked))
         except AuthFailure as failure:
             return of_failure(failure)
+
+    async def _operating(self, asked: Asked) -> tuple[Served, Adapter]:
+        """Return an instance with the adapter that does its operations, `within` so many seconds."""
+        one = identified(self._host.settings, asked["instance_id"])
+        if one.integration is None:
+            raise refuse("unsupported", "No code does operations of this instance.", stage="admission")
+        return one, await self._supervisor.adapter(one, asked["within"], resumes=asked["resumes"])
+
+    async def _operate(self, asked: Asked) -> Mapping[str, Any]:
+        """Have an instance's code do an operation, as it was described to who asks. Raise `stale_description`."""
+        until = clock.monotonic() + asked["within"]
+        one, adapter = await self._operating(asked)
+        if code_revision(one.connector, adapter.hello) != asked["revision"]:
+            raise refuse("stale_description", safe="Nothing was sent.")
+        envelope = to_credential(asked["credential"]).envelope
+        try:
+            given = await self._hooked(one, adapter).operate(asked["operation"], asked["given"], envelope, until)
+            return of_result(given)
+        except AuthFailure as failure:
+            return of_failure(failure)
+        except TimeoutError:
+            message = "The instance's program was busy with other work."
+            raise refuse("timeout", message, stage="admission", safe="Nothing was sent.") from None
 
     def _hooked(self, one: Served, adapter: Adapter) -> Hooked:
         assert one.integration is not None

@@ -49,7 +49,8 @@ class Owner:
             loop = asyncio.get_running_loop()
             for number in (signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(number, self._ending.set)
-            async with serving(place.socket, self._answer, limits.OWNER_ANSWER_SECONDS), self._scheduling.running():
+            bounds = (limits.REQUEST_MAX_SECONDS + limits.OWNER_MARGIN_SECONDS, limits.LINK_INPUT_BYTES)
+            async with serving(place.socket, self._answer, *bounds), self._scheduling.running():
                 await self._until_done(lambda: _is_at(place, lock))
                 await self.supervisor.stop_all()
 

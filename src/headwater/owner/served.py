@@ -17,9 +17,10 @@ from headwater.settings import Settings
 
 @dataclass(frozen=True)
 class Served:
-    """An instance. `integration` is None where the owner itself signs in, and no process is needed.
+    """An instance. `integration` is None where no code of it is needed: the owner itself signs in, and nothing more.
 
-    `verify` raises where the files are not those that were added.
+    `selection` moves with the configuration and with the code. `verify` raises where the files are not those that were
+    added.
     """
 
     connector: str
@@ -27,6 +28,7 @@ class Served:
     alias: str
     instance_id: str
     configuration_revision: str
+    selection: str
     endpoint: str
     folder: Path
     verify: Callable[[], None]
@@ -63,15 +65,16 @@ def _served(settings: Settings, entry: Entry) -> Served:
     if entry.pins is not None:
         raise refuse("unsupported", "An instance of an older format cannot be served.", stage="admission")
     folder = folder_of(settings, entry, Instances(settings.collect_path).all().get(entry.name))
-    now, integration = derived(entry, declared_by(settings, folder)), folder.integration
+    now = derived(entry, declared_by(settings, folder))
     return Served(
         connector=entry.connector,
         instance=entry.instance,
         alias=entry.alias,
         instance_id=entry.instance_id,
         configuration_revision=now.configuration_revision,
+        selection=folder.selection(now.configuration_revision),
         endpoint=now.endpoint or "",
         folder=folder.path,
         verify=folder.verify,
-        integration=integration if integration is not None and integration.needs_hooks else None,
+        integration=folder.integration if folder.program else None,
     )

@@ -17,6 +17,7 @@ from headwater.errors import HeadwaterError, refuse
 from headwater.owner.served import Served
 from headwater.settings import Settings
 from headwater.store.locks import private
+from headwater.store.sqlite.descriptions import Descriptions
 from headwater.store.sqlite.owner_records import OwnerRecords
 
 State = Literal["not_running", "starting", "ready", "stopping", "stopped", "failed"]
@@ -47,18 +48,22 @@ class Supervisor:
         self._settings = settings
         self._incarnation = incarnation
         self._records = OwnerRecords(settings.database_path, os.geteuid())
+        self._descriptions = Descriptions(settings.database_path, os.geteuid())
         self._starting = asyncio.Semaphore(limits.ADAPTERS_STARTING)
         self._live: dict[str, Live] = {}
 
-    async def adapter(self, one: Served, seconds: float) -> Adapter:
+    async def adapter(self, one: Served, seconds: float, *, resumes: bool = True) -> Adapter:
         """Return the ready adapter of an instance, started if need be. Using it by name ends its suppression.
 
-        Raise `unavailable` or `readiness_mismatch` where it does not come to be, `timeout` where that takes longer.
+        Raise `unavailable` or `readiness_mismatch` where it does not come to be, `timeout` where that takes longer, and
+        `description_unavailable` for one that was stopped and is not to be resumed.
         """
         if self._records.is_suppressed(one.instance_id):
+            if not resumes:
+                raise refuse("description_unavailable", next_action="revalidate_connection")
             self._records.suppress(one.instance_id, suppressed=False)
         live = self._live.get(one.instance_id)
-        if live is not None and live.lives and live.served.configuration_revision != one.configuration_revision:
+        if live is not None and live.lives and live.served.selection != one.selection:
             await self._end(live)
         if live is None or not live.lives:
             live = self._begin(one)
@@ -131,6 +136,7 @@ class Supervisor:
                 async with self._starting:
                     running = started(one.folder, one.integration, self._settings.private, self._log_of(one))
                     adapter = await life.enter_async_context(running)
+                self._note(one, adapter)
                 live.state = "ready"
                 live.ready.set_result(adapter)
                 await _first(live.ending.wait(), adapter.ended())
@@ -143,6 +149,12 @@ class Supervisor:
         finally:  # also of what nobody foresaw: an instance that stays `starting` could never be used again
             if not live.ready.done():
                 self._failed(live, Unready("spawn"))
+
+    def _note(self, one: Served, adapter: Adapter) -> None:
+        """Keep what an adapter said of its operations. Where that cannot be kept, it is only not described."""
+        if adapter.hello.operations:
+            with contextlib.suppress(HeadwaterError):
+                self._descriptions.keep(one.instance_id, one.selection, adapter.hello.said)
 
     def _failed(self, live: Live, unready: Unready) -> None:
         """Say why a start failed (CLI-818 to CLI-822)."""

@@ -2,9 +2,9 @@
 
     python -m headwater.sdk.adapter FOLDER
 
-It says which hooks `integration.py` in the folder implements, then serves calls until its input ends. What hooks print
-goes to stderr. A call is answered with a result, or with a failure of the closed list; the text of an error that the
-author did not foresee is told to nobody but the log, redacted (INT-284, INT-492).
+It says which hooks and operations `integration.py` in the folder has, then serves calls until its input ends. What
+they print goes to stderr. A call is answered with a result, or with a failure of the closed list; the text of an error
+that the author did not foresee is told to nobody but the log, redacted (INT-284, INT-492).
 """
 
 import asyncio
@@ -26,6 +26,7 @@ from headwater.sdk.hooks import implemented, loaded
 from headwater.sdk.http import Http
 from headwater.sdk.integration import Account, Envelope, Integration
 from headwater.sdk.logging import Log
+from headwater.sdk.operations import method_of, said
 from headwater.sdk.refusals import Refused
 
 
@@ -59,7 +60,7 @@ def main(folder: Path) -> None:
     """Load the integration of a folder, and serve it."""
     pipe = Pipe(sys.stdin.buffer, take_stdout())
     kind = loaded(folder)
-    pipe.send({"hooks": implemented(kind)})
+    pipe.send({"hooks": implemented(kind), "operations": said(kind)})
     integration = kind()
     while (call := pipe.receive()) is not None:
         pipe.send(_answered(integration, call, pipe))
@@ -68,18 +69,28 @@ def main(folder: Path) -> None:
 def _answered(integration: Integration, call: Mapping[str, Any], pipe: Pipe) -> dict[str, Any]:
     """Run one call, and say what came of it."""
     told = call["context"]
-    log = Log(_texts([call["arguments"], told.get("credential"), told["provider"]["settings"]]))
+    given = json.loads(call["given"]) if "operation" in call else call["arguments"]
+    log = Log(_texts([given, told.get("credential"), told["provider"]["settings"]]))
     try:
-        context, arguments = _context(call, pipe, log), _arguments(call)
-        result = getattr(integration, call["hook"])(context, **arguments)
+        result = _begun(integration, call, given, _context(call, pipe, log))
         if inspect.iscoroutine(result):
             result = asyncio.run(result)
         return {"result": _told(result)}
     except Refused as refused:
         return {"failure": refused.code, "retry_after": refused.retry_after, "fields": refused.fields}
     except Exception as error:  # noqa: BLE001 - the boundary of foreign code: its errors may hold anything
-        log.write(f"{type(error).__name__} in {call['hook']}: {error}")
+        log.write(f"{type(error).__name__} in {call.get('operation') or call['hook']}: {error}")
         return {"failure": "provider_protocol_error"}
+
+
+def _begun(integration: Integration, call: Mapping[str, Any], given: Any, context: Context) -> Any:
+    """Call the hook or the operation that is meant; what it returns may have to be awaited."""
+    if "hook" in call:
+        return getattr(integration, call["hook"])(context, **_arguments(given))
+    method = method_of(integration, call["operation"])
+    if method is None:
+        raise LookupError
+    return method(context, given)
 
 
 def _context(call: Mapping[str, Any], pipe: Pipe, log: Log) -> Context:
@@ -108,8 +119,8 @@ def _throttle(pipe: Pipe) -> Callable[[], None]:
     return count
 
 
-def _arguments(call: Mapping[str, Any]) -> dict[str, Any]:
-    arguments = dict(call["arguments"])
+def _arguments(given: Mapping[str, Any]) -> dict[str, Any]:
+    arguments = dict(given)
     if "envelope" in arguments:
         arguments["envelope"] = _envelope(arguments["envelope"])
     if "body" in arguments:

@@ -11,8 +11,15 @@
             answer = ctx.http.request("GET", "/me", headers={"Authorization": f"Bearer {ctx.credential.access_token}"})
             return Account(id=answer.json()["id"], kind="acme.user")
 
-Each hook is one attempt with a deadline. It stores nothing, waits for nothing and never repeats itself: the host does.
-A hook may be a plain function or a coroutine. What it prints goes to a log, and never to a protocol.
+Beside the hooks stand operations, which a person or a program may ask of the service:
+
+        @operation("tickets.show", description="One ticket.", input={...}, output={...})
+        async def show(self, ctx, given):
+            ...
+
+Each hook, and each call of an operation, is one attempt with a deadline. It stores nothing, waits for nothing and never
+repeats itself: the host does. Either may be a plain function or a coroutine. What it prints goes to a log, and never to
+a protocol.
 """
 
 from collections.abc import Mapping
@@ -20,9 +27,10 @@ from typing import Any
 
 from headwater.sdk.context import Context
 from headwater.sdk.credentials import Account, Challenge, Envelope, Field, Page
+from headwater.sdk.operations import operation
 from headwater.sdk.refusals import Refused
 
-__all__ = ["Account", "Challenge", "Context", "Envelope", "Field", "Integration", "Page", "Refused"]
+__all__ = ["Account", "Challenge", "Context", "Envelope", "Field", "Integration", "Page", "Refused", "operation"]
 
 
 class Integration:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from headwater import clock, limits
-from headwater.manifest.definition import Effect
+from headwater.manifest.operation import Effect
 from headwater.store.sqlite.database import open_database, queries, reading, transaction, translated
 
 

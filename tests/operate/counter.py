@@ -92,7 +92,7 @@ class Counter(Desk):
 
     def kill(self) -> None:
         """Kill the owner."""
-        os.kill(holder(self.place), signal.SIGKILL)
+        ended(self.headwater.state)
 
     def status(self) -> dict[str, Any]:
         """Return how the owner sees the instance."""
@@ -110,5 +110,10 @@ def counter_in(place: Path) -> Iterator[Counter]:
         try:
             yield counter
         finally:
-            if counter.runs:
-                counter.kill()
+            ended(counter.headwater.state)
+
+
+def ended(state: Path) -> None:
+    """Kill the owner of a state directory, if one runs."""
+    if is_held(Place.of(state)):
+        os.kill(holder(Place.of(state)), signal.SIGKILL)

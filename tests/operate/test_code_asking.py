@@ -10,6 +10,11 @@ from operate.counter import CODE
 from operate.desk import SELECTION, TOKEN, failure_of
 from signin.provider import Reply
 
+from headwater.adapters.crossing import of_credential
+from headwater.connect.envelope import Credential, Envelope
+from headwater.errors import HeadwaterError
+from headwater.link.owner import ask
+from headwater.secret import Secret
 from headwater.store.sqlite.owner_records import OwnerRecords
 
 STRANGE = ("service_failure", "dispatch", "retry_explicitly", "upstream_protocol")
@@ -41,12 +46,12 @@ class TestAnswers:
     @pytest.mark.clause("CLI-577", "CLI-578", "CLI-801")
     def test_the_result_is_what_the_code_returns(self, counter):
         """It asks the service with the credential of the connection, and the journal has it."""
-        counter.replies["/orders/1"] = Reply(body={"number": "1", "price": 0.1})
+        counter.replies["/orders/1"] = Reply(body={"number": "1", "price": 1.5})
         answer = counter.ask("orders.show", {"number": "1"})
         assert answer.pop("request_id") == counter.journal()[-1]["request_id"]
         assert len(answer.pop("revision")) == 64
         assert answer == {
-            "connector": "shop", "instance": "me", "operation": "orders.show", "result": {"number": "1", "price": 0.1}
+            "connector": "shop", "instance": "me", "operation": "orders.show", "result": {"number": "1", "price": 1.5}
         }  # fmt: skip
         assert counter.paths == ["/orders/1"]
         assert counter.running.asked[-1].headers["authorization"] == f"Bearer {TOKEN}"
@@ -64,6 +69,8 @@ class TestAnswers:
         assert counter.type(*listing, "--fields", "more").result["more"] is True
         lines = counter.type(*listing, "--each", "orders", "--fields", "n").stdout.splitlines()
         assert [json.loads(line) for line in lines[:-1]] == [{"n": 2}, {"n": -2}]
+        told = counter.type(*listing, "--describe").result["input_schema"]["x-connectors-walk"]
+        assert (told["param"], told["extension"]) == ("page", True)
         walk = counter.type("invoke", "shop", "orders.list", "--input-json", "{}", "--walk", "--out", "-")
         *records, told = (json.loads(line) for line in walk.stdout.splitlines())
         assert [one["n"] for one in records] == [1, -1, 2, -2, 3, -3]
@@ -105,7 +112,7 @@ class TestAnswers:
             assert failure_of(counter.refused("anything", {"value": value})) == STRANGE
         deep = "__import__('json').loads('{\"a\":' + '[' * 130 + ']' * 130 + '}')"
         assert failure_of(counter.refused("anything", {"value": deep})) == STRANGE
-        assert counter.ask("anything", {"value": "{'a': [10 ** 30, 0.1, 'é']}"})["result"] == {"a": [10**30, 0.1, "é"]}
+        assert counter.ask("anything", {"value": "{'a': [10 ** 30, 1.5, 'é']}"})["result"] == {"a": [10**30, 1.5, "é"]}
 
     @pytest.mark.clause("CLI-585")
     def test_a_result_is_bounded(self, counter):
@@ -183,6 +190,16 @@ class TestAdmission:
         assert (error.code, counter.paths) == ("stale_description", [])
         assert counter.ask("orders.show", {"number": "1"})["result"] == {"number": "1"}
 
+    @pytest.mark.clause("CLI-567")
+    def test_the_owner_runs_nothing_that_was_described_otherwise(self, counter):
+        """Also where the program was replaced after the last look at its description."""
+        counter.ask("anything")
+        envelope = of_credential(Credential(Envelope(Secret(TOKEN))))
+        question = {"instance_id": "shop.me", "within": 10, "resumes": True, "credential": envelope}
+        with pytest.raises(HeadwaterError) as refusal:
+            ask(counter.place, "operate", operation="anything", revision="0" * 64, **question)
+        assert (refusal.value.code, counter.paths) == ("stale_description", [])
+
     @pytest.mark.clause("CLI-814", "CLI-829")
     def test_one_that_was_stopped_is_resumed_by_what_is_admitted_alone(self, counter):
         counter.ask("anything")
@@ -226,6 +243,6 @@ class TestDeadlines:
         until(lambda: "/began" in counter.paths)
         counter.kill()
         error = asked()
-        assert failure_of(error)[0::2] == ("outcome_unknown", "retry_status")
+        assert failure_of(error)[:3] == ("outcome_unknown", "dispatch", "retry_status")
         assert counter.journal()[-1]["outcome"] == "outcome_unknown"
         assert counter.ask("anything", {"a": 1})["result"] == {"a": 1}

@@ -88,9 +88,9 @@ def to_step(told: Mapping[str, Any]) -> Any:
 
 
 def of_result(given: Any) -> Told:
-    """Write the result of an operation, as text: a number keeps its digits. Raise `AuthFailure` for what is no JSON."""
+    """Write the result of an operation, as text: a number keeps its digits. Raise `AuthFailure` for what is no text."""
     try:
-        text = json.dumps(given, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+        text = json.dumps(given, ensure_ascii=False, separators=(",", ":"))
         size = len(text.encode())
     except ValueError:
         raise AuthFailure("provider_protocol_error") from None

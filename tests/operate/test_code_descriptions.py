@@ -1,5 +1,6 @@
 """What an integration's code can do is told by its program: started for that alone, and only for a good connection."""
 
+import json
 import os
 
 import pytest
@@ -157,6 +158,21 @@ class TestSaying:
         assert after["revision"] != before["revision"]
         assert after["operations"][-1]["description"] == "An order."
         assert counter.status()["state"] == "ready"
+
+    @pytest.mark.clause("CLI-041", "CLI-213", "CLI-260", "CLI-284")
+    def test_what_was_said_stands_in_what_is_told_of_the_instance(self, counter):
+        """Its names there are the implementation's, and its options are JSON text. Looking starts nothing."""
+        described = ("instances", "describe", "shop/me")
+        plain = counter.type(*described).result
+        assert ("descriptor" in plain, plain["source"], counter.runs) == (False, "configuration", False)
+        page = counter.type(*LIST).result
+        told = counter.type(*described).result
+        descriptor = told.pop("descriptor")
+        assert (told["source"], told["stale"], told["adapter"]) == ("cached", True, "shop.me")
+        assert (descriptor["adapter"], descriptor["instance"]) == ("shop", "shop.me")
+        assert (descriptor["revision"], "connector" in descriptor) == (page["revision"], False)
+        assert [one["id"] for one in descriptor["operations"]] == [one["id"] for one in page["operations"]]
+        assert json.loads(descriptor["configuration_schema"])["required"] == ["endpoint"]
 
     @pytest.mark.clause("CLI-273")
     def test_a_list_is_of_a_family(self, counter):

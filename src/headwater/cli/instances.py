@@ -65,9 +65,12 @@ def _row(name: str, found: Mapping[str, Instance], due: Mapping[str, str]) -> di
 @pass_cli
 def describe(cli: Cli, target: str | None, connector: str | None, instance: str | None, adapter: str | None) -> None:
     """Show what is configured of one instance. Exit status: 0, 1 where there is none, 2 what was typed does not fit."""
-    told = cli.host.configuring.describe(selected(connector, instance, adapter, target))
+    selection = selected(connector, instance, adapter, target)
+    told = cli.host.configuring.describe(selection) | cli.host.operating.descriptor(selection)
     name = f"{told['connector']}/{told['instance']}"
-    cli.output.result(told, lambda: pairs({"instance": name, **_flat(told["configuration"])}))
+    said = [one["id"] for one in told.get("descriptor", {}).get("operations", ())]
+    more = {"operations": ", ".join(said)} if said else {}
+    cli.output.result(told, lambda: pairs({"instance": name, **_flat(told["configuration"]), **more}))
 
 
 @instances.command()

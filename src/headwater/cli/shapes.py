@@ -279,6 +279,12 @@ SHAPES: Final[Mapping[str, Shape]] = {
     "instances describe": {
         **_SELECTORS,
         "configuration": {"instance_id": str, "configuration_revision": str, ...: object},
+        "descriptor?": {
+            **dict.fromkeys(("version", "adapter", "instance", "revision", "configuration_schema"), str),
+            "operations": [
+                {**_OPERATION, "schema": str, "input_schema": {...: object}, "output_schema": {...: object}}
+            ],
+        },
         "source": str,
         "stale": bool,
     },

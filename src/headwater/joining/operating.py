@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from functools import partial
@@ -11,15 +10,16 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from headwater import clock
+from headwater.catalog.folders import ConnectorFolder
 from headwater.configuration.model import unpinned
 from headwater.configuration.selecting import invoked, select
 from headwater.connect.looking import selectors
-from headwater.errors import refuse
+from headwater.errors import HeadwaterError, refuse
 from headwater.joining.configured import configuration_of
 from headwater.joining.targets import Targets
 from headwater.joining.ways import Way, way_of
 from headwater.operate.admission import admit_read, admit_scopes, exposed
-from headwater.operate.describing import told_of, told_page
+from headwater.operate.describing import descriptor_of, told_of, told_page
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
@@ -86,6 +86,20 @@ class Operating:
         """Return an operation with its schemas."""
         target, description = self._selected(selection)
         return told_of(selectors(target), description, exposed(description, operation))
+
+    def descriptor(self, selection: Selection) -> Shown:
+        """Return what an instance's code last said, and where that is from; nothing where it said nothing (CLI-284)."""
+        entry = select(configuration_of(self._settings, needed=False), selection)
+        folder = None if entry.pins is not None else self._targets.folder(entry)
+        if not isinstance(folder, ConnectorFolder) or folder.integration is None or not folder.coded:
+            return {}
+        try:
+            description = self._way(entry)[1].description(None, launches=False)
+        except HeadwaterError:  # what cannot be told takes nothing from what is configured
+            return {}
+        one = folder.integration
+        told = descriptor_of(description, one.key, one.version, folder.package.options)
+        return {"descriptor": told, **description.labels}
 
     # Asking.
 
@@ -177,6 +191,8 @@ class Reads:
 
     async def read(self, given: Any, seconds: float) -> Shown:
         """Ask once, within so many seconds, and return the whole answer. What was given is checked before anything."""
+        import asyncio
+
         from headwater.operate.reading import timed_out
 
         until = clock.monotonic() + seconds

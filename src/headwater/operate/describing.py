@@ -2,6 +2,7 @@
 
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Mapping
 from typing import Any
 
 from headwater.errors import refuse
@@ -32,6 +33,22 @@ def told_of(names: Shown, description: Description, described: Described) -> Sho
     schemas = {"input_schema": described.input_schema, "output_schema": described.output_schema}
     told = {"revision": described.revision, "schema": described.schema}
     return {**names, **told, "operation": {**_line(described), **schemas}, **description.labels}
+
+
+def descriptor_of(description: Description, adapter: str, version: str, options: Mapping[str, Any]) -> Shown:
+    """Return all of a description: `adapter` is the implementation, whose options are told as JSON text (CLI-041)."""
+    operations = [
+        {**_line(one), "schema": one.schema, "input_schema": one.input_schema, "output_schema": one.output_schema}
+        for one in description.permitted()
+    ]
+    return {
+        "version": version,
+        "adapter": adapter,
+        "instance": description.instance_id,
+        "revision": description.revision,
+        "operations": operations,
+        "configuration_schema": json.dumps(options),
+    }
 
 
 def _line(described: Described) -> Shown:

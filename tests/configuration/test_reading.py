@@ -249,7 +249,7 @@ def test_a_pin_that_does_not_fit_refuses_the_file(members):
                 'alias = "a/b"',
                 'instance_id = ""',
                 'description = "a\\nb"',
-                'startup = "automatic"',
+                'startup = "always"',
                 'adapter_id = "x"',
                 'permissions = ["a"]',
             )

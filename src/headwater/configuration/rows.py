@@ -33,7 +33,7 @@ _PINNED: Final = frozenset({"adapter_id", "configuration_revision", "protocol", 
 _PINS: Final = _PINNED | {"credential_revision", "private_protocol", "startup", "restart", "permissions"}
 _LEGACY: Final = _PINS | {"instance_id"}
 _INSTANCE: Final = _PINS | {"endpoint", "profile", "description", "alias", "instance_id"}
-_UNPINNED: Final = _INSTANCE - _PINS | {"permissions"}
+_UNPINNED: Final = _INSTANCE - _PINS | {"permissions", "startup"}
 _RESTART: Final[tuple[Literal["never"]]] = ("never",)
 _HERE: Final[Mapping[str, CustodyBinding]] = {"linux": "secret_service", "darwin": "macos_keychain"}
 
@@ -70,6 +70,7 @@ def instance(connector: str, name: str, row: Any, *, enabled: bool) -> Entry:
         endpoint=checks.endpoint(row["endpoint"], f"the endpoint of {where}") if "endpoint" in row else None,
         profile=checks.selector(row["profile"], f"the profile of {where}") if "profile" in row else None,
         description=checks.line(row.get("description", ""), f"the description of {where}"),
+        startup=_startup(row, where),
         permissions=_permissions(row["permissions"], where) if "permissions" in row else None,
         enabled=enabled,
     )
@@ -120,13 +121,17 @@ def _pinned(entry: Entry, row: Mapping[str, Any], where: str) -> Entry:
     revision = row.get("credential_revision")
     return replace(
         entry,
-        startup=checks.choice(row.get("startup", "on-demand"), get_args(Startup), f"startup of {where}"),
+        startup=_startup(row, where),
         restart=checks.choice(row.get("restart", "never"), _RESTART, f"restart of {where}"),
         permissions=_permissions(row.get("permissions", {}), where),
         pins=Pins(adapter_id, protocol, private, _executable(row["executable"], where)),
         configuration_revision=checks.selector(row["configuration_revision"], f"configuration_revision of {where}"),
         credential_revision=None if revision is None else checks.digest(revision, f"credential_revision of {where}"),
     )
+
+
+def _startup(row: Mapping[str, Any], where: str) -> Startup:
+    return checks.choice(row.get("startup", "on-demand"), get_args(Startup), f"startup of {where}")
 
 
 def _executable(row: Any, where: str) -> Executable:

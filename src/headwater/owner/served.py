@@ -19,8 +19,8 @@ from headwater.settings import Settings
 class Served:
     """An instance. `integration` is None where no code of it is needed: the owner itself signs in, and nothing more.
 
-    `selection` moves with the configuration and with the code. `verify` raises where the files are not those that were
-    added.
+    It `is_automatic` where it starts with the owner. `selection` moves with the configuration and with the code.
+    `verify` raises where the files are not those that were added.
     """
 
     connector: str
@@ -33,6 +33,7 @@ class Served:
     folder: Path
     verify: Callable[[], None]
     integration: Integration | None
+    is_automatic: bool = False
 
 
 def check_configuration(settings: Settings, asked: Mapping[str, Any]) -> None:
@@ -77,4 +78,5 @@ def _served(settings: Settings, entry: Entry) -> Served:
         folder=folder.path,
         verify=folder.verify,
         integration=folder.integration if folder.program else None,
+        is_automatic=entry.startup == "automatic",
     )

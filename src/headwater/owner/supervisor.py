@@ -7,7 +7,7 @@ harms no other; nothing is started anew by itself. An instance that a person sto
 import asyncio
 import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -72,6 +72,13 @@ class Supervisor:
                 return await asyncio.shield(live.ready)
         except TimeoutError:
             raise refuse("timeout", "The instance's program did not become ready in time.", stage="readiness") from None
+
+    def begin_automatic(self, served: Sequence[Served]) -> None:
+        """Start what is to start by itself, and was not stopped. Nobody waits for it (CLI-800)."""
+        for one in served:
+            brings_code = one.integration is not None and one.instance_id not in self._live
+            if one.is_automatic and brings_code and not self._records.is_suppressed(one.instance_id):
+                self._begin(one)
 
     def observation(self, one: Served) -> dict[str, Any]:
         """Return how an instance stands, as `instances status` shows it."""

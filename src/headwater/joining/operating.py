@@ -17,7 +17,7 @@ from headwater.connect.looking import selectors
 from headwater.errors import HeadwaterError, refuse
 from headwater.joining.configured import configuration_of
 from headwater.joining.targets import Targets
-from headwater.joining.ways import Way, way_of
+from headwater.joining.ways import Stamp, Way, check_running, way_of
 from headwater.operate.admission import admit_read, admit_scopes, exposed
 from headwater.operate.describing import descriptor_of, told_of, told_page
 
@@ -141,10 +141,8 @@ class Operating:
             async with aimed.way.opened() as asker:
                 yield Reads(self, aimed, reference, (using, journal, asker))
 
-    def again(self, aimed: Aimed, connection: Connection) -> None:
-        """Raise where what an operation was admitted by is not so any more (CLI-589)."""
-        from headwater.store.sqlite.connections import looked_at
-
+    def again(self, aimed: Aimed) -> None:
+        """Raise where what an operation was admitted by is not configured or defined so any more (CLI-589)."""
         now = self.aimed(aimed.target.name, aimed.described.operation.id, launches=False)
         admit_read(now.described)
         if now.described.revision != aimed.described.revision:
@@ -152,12 +150,10 @@ class Operating:
         if now.target.configuration_revision != aimed.target.configuration_revision:
             message = "The configuration of the instance changed meanwhile."
             raise refuse("lifecycle_conflict", message, safe="Nothing was sent.")
-        with looked_at(self._settings.database_path) as registry:
-            held = registry.find(connection.owner, connection.reference)
-        if held is None or held.lifecycle == "revoked":
-            raise refuse("revoked", "The connection was revoked meanwhile.", safe="Nothing was sent.")
-        if held.generation != connection.generation or held.lifecycle != "live":
-            raise refuse("lifecycle_conflict", "The connection changed meanwhile.", safe="Nothing was sent.")
+
+    def check_running(self, target: Target) -> None:
+        """Raise `description_unavailable` for an instance that was stopped."""
+        check_running(self._settings, target)
 
     def _selected(self, selection: Selection) -> tuple[Target, Description]:
         target, way = self._way(select(configuration_of(self._settings), selection))
@@ -188,6 +184,7 @@ class Reads:
     ) -> None:
         self._operating, self._aimed, self._reference = operating, aimed, reference
         self._using, self._journal, self._asker = parts
+        self._stamp: Stamp | None = None
 
     async def read(self, given: Any, seconds: float) -> Shown:
         """Ask once, within so many seconds, and return the whole answer. What was given is checked before anything."""
@@ -217,8 +214,22 @@ class Reads:
             used = await self._using.use(connection, until - clock.monotonic())
             admit_scopes(described, used.connection.profile, used.connection.evidence.scopes)
             asker = self._asker(used)
-        check = partial(self._operating.again, self._aimed, used.connection)
+        check = partial(self._check, used.connection)
         return Reading(asker, self._journal, used.connection.reference, until, check)
+
+    def _check(self, connection: Connection) -> None:
+        """Raise where what a request was admitted by is not so any more. Files are read again where one was changed."""
+        stamp = self._aimed.way.stamp()  # before the files are read: what changes while they are is seen the next time
+        if stamp is None or stamp != self._stamp:
+            self._operating.again(self._aimed)
+            self._stamp = stamp
+        else:
+            self._operating.check_running(self._aimed.target)
+        held = self._using.validating.registry.find(connection.owner, connection.reference)
+        if held is None or held.lifecycle == "revoked":
+            raise refuse("revoked", "The connection was revoked meanwhile.", safe="Nothing was sent.")
+        if held.generation != connection.generation or held.lifecycle != "live":
+            raise refuse("lifecycle_conflict", "The connection changed meanwhile.", safe="Nothing was sent.")
 
     async def _answered(self, reading: Reading, given: Mapping[str, Any]) -> Shown:
         answer = await reading.read(self._aimed.described, given)

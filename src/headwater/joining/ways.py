@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from headwater import clock, limits
 from headwater.errors import HeadwaterError, refuse
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
     from headwater.settings import Settings
 
 
+Stamp = tuple[tuple[int, ...] | None, ...]
+_FILES: Final = ("connector.toml", "integration.json", "integration.py", "manifest.json", "operations.toml")
+
+
 class Way(Protocol):
     """How one instance is described and asked."""
 
@@ -43,6 +48,10 @@ class Way(Protocol):
 
     def check(self, described: Described, given: Any) -> None:
         """Raise `invalid_input` for what an operation does not take."""
+        ...
+
+    def stamp(self) -> Stamp | None:
+        """Return what the files that all of this follows from stand at; None where it follows from more than files."""
         ...
 
     def opened(self) -> AbstractAsyncContextManager[Callable[[Used], Asker]]:
@@ -62,7 +71,7 @@ def way_of(settings: Settings, entry: Entry, target: Target, folder: ConnectorFo
     if entry.permissions is not None:
         named = entry.permissions.operations
     if not isinstance(folder, ConnectorFolder) or not folder.coded:
-        return ByDefinition(settings, target, definition, named)
+        return ByDefinition(settings, target, folder.path, definition, named)
     if folder.definition is not None:
         message = "The connector's operations stand in operations.toml and in integration.py: only one may have them."
         raise refuse("invalid_manifest", message)
@@ -75,18 +84,25 @@ class ByDefinition:
 
     settings: Settings
     target: Target
+    path: Path
     definition: Definition
     named: Sequence[str] | None
 
     def description(self, reference: str | None, *, launches: bool) -> Description:
         """See `Way.description`."""
-        _check_running(self.settings, self.target)
+        check_running(self.settings, self.target)
         return from_definition(self.target.connector, self.target.instance_id, self.definition, self.named)
 
     def check(self, described: Described, given: Any) -> None:
         """See `Way.check`: also for what fits the schema, and no request can say."""
         check_input(described, given)
         planned(self.definition.operations[described.operation.id], self.definition.headers, given)
+
+    def stamp(self) -> Stamp:
+        """See `Way.stamp`."""
+        ours = self.settings
+        above = (ours.config_path, ours.collect_path, ours.definitions_dir / "instances.toml")
+        return tuple(_stood(path) for path in (*above, *(self.path / name for name in _FILES)))
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[Callable[[Used], Asker]]:
@@ -122,6 +138,9 @@ class ByCode:
         """See `Way.check`."""
         check_input(described, given)
 
+    def stamp(self) -> None:
+        """See `Way.stamp`: what the program last said stands in the database."""
+
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[Callable[[Used], Asker]]:
         """See `Way.opened`."""
@@ -147,7 +166,7 @@ class ByCode:
         from headwater.link.owner import Place, started
         from headwater.store.sqlite.connections import looked_at
 
-        _check_running(self.settings, self.target)
+        check_running(self.settings, self.target)
         with looked_at(self.settings.database_path) as registry, advised(registry, self.target):
             admit_description(registry, self.target, reference, clock.millis())
         self._verify()
@@ -166,7 +185,16 @@ class ByCode:
             raise refuse("description_unavailable", message, next_action=step, safe=safe, command=command) from None
 
 
-def _check_running(settings: Settings, target: Target) -> None:
+def _stood(path: Path) -> tuple[int, ...] | None:
+    """Return what tells one state of a file from another; None where there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def check_running(settings: Settings, target: Target) -> None:
     """Raise `description_unavailable` for an instance that was stopped: this does not resume it (CLI-266, CLI-286)."""
     if OwnerRecords(settings.database_path, target.owner).is_suppressed(target.instance_id):
         message = "The instance was stopped, and is not described until it is used again."

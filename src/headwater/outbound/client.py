@@ -1,6 +1,6 @@
 """The one HTTP client for providers: one request, one answer, and everything about it bounded.
 
-Certificates are checked. No redirect is followed and nothing is sent twice. No proxy, netrc or other setting of the
+Certificates are checked. No redirect is followed, no cookie is kept, and nothing is sent twice. No proxy, netrc or other setting of the
 surroundings has a say. The address is checked after the name was resolved and is the one that is connected to, so that
 a name cannot stand for a public address first and a private one then (INT-453, INT-493).
 """
@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from io import BytesIO
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from pathlib import Path
@@ -191,7 +192,7 @@ class Client:
         if self._kept is not None and host in self._kept:
             yield self._kept[host]
             return
-        client = httpx2.AsyncClient(verify=self._trusted, trust_env=False)
+        client = httpx2.AsyncClient(verify=self._trusted, trust_env=False, cookies=_no_cookies())
         if self._kept is not None:
             self._kept[host] = client
             yield client
@@ -212,6 +213,11 @@ class Client:
         except (OSError, ValueError):
             raise refuse("invalid_configuration", "The provider's certificates cannot be used.") from None
         return context
+
+
+def _no_cookies() -> CookieJar:
+    """Return what keeps no cookie: one that an answer sets is no part of the next request."""
+    return CookieJar(DefaultCookiePolicy(allowed_domains=()))
 
 
 def _lowered(headers: Mapping[str, str]) -> dict[str, str]:

@@ -9,7 +9,7 @@ import click
 
 from headwater import limits
 from headwater.cli.connections import on_instance
-from headwater.cli.output import pairs, table, typed
+from headwater.cli.output import pairs, plain, table, typed
 from headwater.cli.selection import SelectingGroup
 from headwater.cli.session import Cli, pass_cli
 from headwater.errors import refuse
@@ -57,7 +57,7 @@ def describe(cli: Cli, selection: Selection, operation: str) -> None:
         one = told["operation"]
         shown = {"operation": one["id"], "what it asks": one["description"], "effect": one["effect"]}
         shown |= {"revision": told["revision"], "schema": told["schema"]}
-        takes = [f"  {member}" for member in one["input_schema"].get("properties", ())]
+        takes = [f"  {plain(member)}" for member in one["input_schema"].get("properties", ())]
         return [
             *pairs(shown),
             *(["takes:", *takes] if takes else []),

@@ -1,5 +1,7 @@
 """What a person or a program gets to see. stdout carries the result and nothing else; the rest is stderr."""
 
+import json
+import re
 import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,6 +20,8 @@ from headwater.errors import HeadwaterError
 _PRESENTATION: Final = {"cli_parse": 2, "cli_input": 2, "cli_source": 2, "cli_dynamic_input": 2, "cli_internal": 1}
 # A number stays the number that it was, whatever its digits.
 _encode: Final = msgspec.json.Encoder(decimal_format="number").encode
+
+_BEYOND_ASCII: Final = re.compile(r"[^\n -~]")
 
 # What a person does next, where the failure names no command of its own (CLI-009).
 _NEXT: Final[Mapping[NextAction, str]] = {
@@ -96,7 +100,8 @@ class Output:
 
     def lines(self, values: Iterable[Any]) -> None:
         """Print values as JSON, one a line, for people and programs alike. Raise `Unwritten`."""
-        self.write(self.encoded(values))
+        lines = self.encoded(values)
+        self.write(lines if self.is_json else _shown(lines.decode()).encode())
 
     def encoded(self, values: Iterable[Any]) -> bytes:
         """Return values as JSON, one a line."""
@@ -104,7 +109,7 @@ class Output:
 
     def indented(self, value: Any) -> list[str]:
         """Lay out what a service said, as JSON that is indented (CLI-044)."""
-        return msgspec.json.format(_encode(value), indent=2).decode().splitlines()
+        return _shown(msgspec.json.format(_encode(value), indent=2).decode()).split("\n")
 
     def note(self, text: str) -> None:
         """Tell a person something on the way; a program is not bothered with it (CLI-010)."""
@@ -228,6 +233,11 @@ def plain(value: object) -> str:
     """Return text without control characters, so that no data can drive a terminal."""
     text = "" if value is None else str(value)
     return "".join(c if c.isprintable() else " " if c in "\n\t\r" else "\ufffd" for c in text)
+
+
+def _shown(document: str) -> str:
+    """Return JSON that says the same and cannot drive a terminal: what is not to be seen stands as its escape."""
+    return _BEYOND_ASCII.sub(lambda found: found[0] if found[0].isprintable() else json.dumps(found[0])[1:-1], document)
 
 
 def table(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], *, empty: str) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from headwater.cli.output import Output, Unwritten, pairs
+from headwater.cli.output import Output, Unwritten, pairs, plain
 from headwater.errors import HeadwaterError, refuse
 from headwater.operate.walking import Progress
 
@@ -107,7 +107,7 @@ def _summary(output: Output, told: dict[str, Any]) -> list[str]:
     shown = {name: value for name, value in told.items() if name not in ("error", "resume", "missing")}
     lines = pairs(shown)
     if "missing" in told:
-        lines.append(f"missing: {', '.join(told['missing'])}")
+        lines.append(f"missing: {', '.join(map(plain, told['missing']))}")
     if "error" in told:
         lines.append(f"  {told['error']['data'].get('message', '')}")
     if "resume" in told:

@@ -89,6 +89,30 @@ def connected(typed: Headwater, file: Path, entry: list[str], *words: str) -> di
     return json.loads(printed)["result"]
 
 
+@pytest.mark.clause("CLI-567", "CLI-1054")
+def test_what_is_described_of_a_file_is_what_it_is_asked_by(typed, file, entry):
+    row = f"\n[operations.big]\ndescription = 'B.'\npath = '/b'\nparams.a = {{ type = 'integer', maximum = {10**30} }}\n"
+    file.write_text(file.read_text() + row)
+    told = typed.type("invoke", "--definition", str(file), "orders.list", "--describe").result
+    connected(typed, file, entry, "--schema", told["schema"], "--revision", told["revision"])
+    name = f"desk/{told['instance']}"
+    assert typed.type("operations", "describe", "orders.list", name).result["schema"] == told["schema"]
+
+
+def test_a_file_is_served_whatever_its_letters_take_as_escapes(typed, file, entry):
+    output = f"output = {{ description = '{'漢' * 900_000}' }}"  # three bytes each, and six as an escape
+    file.write_text(file.read_text().replace('path = "/orders"', f'path = "/orders"\n{output}'))
+    assert connected(typed, file, entry)["operation"] == "orders.list"
+
+
+def test_a_file_whose_lowering_could_not_be_read_is_refused_at_once(typed, file):
+    newlines = "output.description = '''" + "\n" * 3_000_000 + "'''"  # one byte each, and two in JSON
+    file.write_text(file.read_text().replace('path = "/orders"', f'path = "/orders"\n{newlines}'))
+    assert typed.type("invoke", "--definition", str(file), *ASK).failure["field"] == "definition"
+    assert not (typed.state / "definitions").exists()
+
+
+
 def failure(answer) -> tuple[str, str, str, str | None]:
     """Return the code, stage, next action and field of a refusal."""
     data = answer.failure

@@ -103,6 +103,9 @@ class Defined(msgspec.Struct, frozen=True, dict=True):
 def examined(path: Path, root: Path | None) -> tuple[ProviderDefinition | None, str, list[Fault]]:
     """Read a definition file and what it shares, each once. Return it with its digest, or None and the faults.
 
+    It is read a second time from what it is lowered to, which is what serves an instance later: so it is described
+    alike before it is kept and after (CLI-567), and what could not be read back is refused at once.
+
     `root` is the folder of what definitions share; by default the one above that of the file. Raise OSError where the
     file itself cannot be read.
     """
@@ -119,6 +122,8 @@ def examined(path: Path, root: Path | None) -> tuple[ProviderDefinition | None, 
         return read[name]
 
     provider, faults = examine_provider(text, path.stem, toml=path.suffix != ".json", shared=shared)
+    if provider is not None:
+        provider, faults = _read_back(_lowered(provider))
     parts = [[name, sha256(content).hexdigest()] for name, content in sorted(read.items())]
     return provider, digest({"release": RELEASE, "files": parts}), faults
 
@@ -142,7 +147,7 @@ class Definitions:
         temporary = self._place / f".{digest}.{os.urandom(8).hex()}"
         temporary.mkdir(0o700)
         try:
-            _write(temporary / _LOWERED, json.dumps({"id": provider.id, **provider.root}).encode())
+            _write(temporary / _LOWERED, _lowered(provider))
             temporary.rename(entry)
         except OSError:
             shutil.rmtree(temporary, ignore_errors=True)
@@ -155,7 +160,7 @@ class Definitions:
             text = _read(self._place / digest / _LOWERED)
         except OSError:
             return None
-        provider, _ = examine_provider(text, "lowered", toml=False)
+        provider, _ = _read_back(text)
         return None if provider is None else Defined(provider, self._place / digest, digest)
 
     def recorded(self) -> dict[str, Recorded]:
@@ -190,6 +195,14 @@ class Definitions:
         if not all(isinstance(text, str) and NAME.fullmatch(text) for text in texts):
             return False
         return len(row.digest) == _DIGEST_LENGTH and (self._place / row.digest / _LOWERED).is_file()
+
+
+def _lowered(provider: ProviderDefinition) -> bytes:
+    return json.dumps({"id": provider.id, **provider.root}, ensure_ascii=False).encode()
+
+
+def _read_back(text: bytes) -> tuple[ProviderDefinition | None, list[Fault]]:
+    return examine_provider(text, "lowered", toml=False)
 
 
 def refused() -> HeadwaterError:

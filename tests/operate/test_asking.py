@@ -133,6 +133,17 @@ class TestRateLimits:
         gone.set()
         assert (error.data["service_code"], error.data["retry_after_seconds"]) == ("rate_limited", 0)
 
+    @pytest.mark.clause("CLI-589", "CLI-1124")
+    def test_it_is_not_asked_again_by_what_was_revoked_meanwhile(self, desk):
+        def answer(asked):
+            if len(desk.paths) == 1:
+                desk.host.connecting.revoke(SELECTION, None, "1")
+            return Reply(status=429, headers={"Retry-After": "0"})
+
+        desk.replies[ORDERS] = answer
+        assert desk.refused().data["service_code"] == "rate_limited"
+        assert len(desk.paths) == 1
+
 
 class TestNoAnswer:
     @pytest.mark.clause("CLI-926")

@@ -4,8 +4,10 @@ import json
 import signal
 import subprocess
 import threading
+from pathlib import Path
 from urllib.parse import parse_qsl
 
+import apsw
 import pytest
 from journeys.conftest import Headwater
 from operate.desk import HEAD, Desk
@@ -274,11 +276,44 @@ class TestWalk:
 
         desk.replies["/orders"] = slow
         out = typed.place / "out"
+        self.interrupted(typed, out, waits)
+        goes.set()
+        assert [json.loads(line)["number"] for line in out.read_text().splitlines()] == [11, 12, 21, 22]
+
+    def test_an_interrupt_at_the_first_page_leaves_no_file(self, desk, typed):
+        paged(desk)
+        waits, goes = threading.Event(), threading.Event()
+
+        def slow(asked):
+            waits.set()
+            goes.wait(30)
+            return Reply(status=500)
+
+        desk.replies["/orders"] = slow
+        self.interrupted(typed, typed.place / "out", waits)
+        goes.set()
+        assert not (typed.place / "out").exists()
+
+    def test_records_stay_where_only_the_note_of_them_cannot_be_written(self, desk, typed):
+        paged(desk, last=1)
+        page = desk.replies["/orders"]
+
+        def unnoted(asked):
+            database = apsw.Connection(str(typed.state / "headwater.db"))
+            database.execute("DROP TABLE invocations")
+            database.close()
+            return page(asked)
+
+        desk.replies["/orders"] = unnoted
+        out = typed.place / "out"
+        assert typed.type(*self.WALK, str(out), "--input-json", "{}").failure["code"] == "storage_failed"
+        assert [json.loads(line)["number"] for line in out.read_text().splitlines()] == [11, 12]
+
+    def interrupted(self, typed: Headwater, out: Path, waits: threading.Event) -> None:
+        """Walk, and press Ctrl-C while a page is waited for."""
         words = typed.words(*self.WALK, str(out), "--input-json", "{}")
         with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
             assert waits.wait(30)
             process.send_signal(signal.SIGINT)
             printed, told = process.communicate(timeout=30)
-        goes.set()
         assert (process.returncode, printed, json.loads(told)["error"]["data"]["code"]) == (130, b"", "interrupted")
-        assert [json.loads(line)["number"] for line in out.read_text().splitlines()] == [11, 12, 21, 22]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from headwater.cli.output import Output, Unwritten, pairs, plain
@@ -67,15 +67,15 @@ def walk(
         async with cli.host.operating.reading(aimed, reference) as reads:
             await Walking(progress, write, cli.output).through(reads, seconds)
 
-    with _written(cli.output, out) as write:
+    with _written(cli.output, out, progress) as write:
         asyncio.run(through(write))
     told = progress.summary(out)
     cli.output.result(told, lambda: _summary(cli.output, told), "walk")
 
 
 @contextmanager
-def _written(output: Output, out: str) -> Iterator[Write]:
-    """Have what writes the records of a page. A new file is its owner's alone, and gone where nothing came of it."""
+def _written(output: Output, out: str, progress: Progress) -> Iterator[Write]:
+    """Have what writes the records of a page. A new file is its owner's alone, and gone where no page was answered."""
     if out == "-":
         yield output.lines
         return
@@ -87,9 +87,10 @@ def _written(output: Output, out: str) -> Iterator[Write]:
     try:
         with os.fdopen(descriptor, "wb", buffering=0) as file:
             yield lambda records: _append(file.fileno(), output.encoded(records))
-    except HeadwaterError:
-        os.unlink(out)
-        raise
+    finally:
+        if progress.pages == 0 and progress.goes_on:
+            with suppress(OSError):
+                os.unlink(out)
 
 
 def _append(descriptor: int, content: bytes) -> None:

@@ -266,6 +266,7 @@ OPERATIONS: Final = 256  # of one definition
 PARAMETERS: Final = 256  # of one operation
 INPUT_BYTES: Final = 1 * MIB
 INPUT_LEVELS: Final = 64  # what an operation takes; a document of twice as many is not read at all
+TARGET_CHARACTERS: Final = 60_000  # a path with its query: the longest position of a walk takes 48 KiB of it
 RESULT_BYTES: Final = 8 * MIB
 REQUEST_SECONDS: Final = 30.0
 REQUEST_MAX_SECONDS: Final = 120.0

@@ -212,6 +212,13 @@ class TestInputs:
         desk.ask("orders.show", {"number": number})
         assert desk.paths == [f"/orders/{path}"]
 
+    @pytest.mark.parametrize("asked", [{"text": "x" * 60_000}, {"size": Decimal("1e999999999")}])
+    def test_what_is_longer_than_a_request_is_refused_and_not_sent(self, desk, asked):
+        row = '[operations.a]\ndescription = "A."\npath = "/a"\nparams.text = {}\nparams.size = { type = "number" }\n'
+        desk.define(HEAD + row)
+        assert failure_of(desk.refused("a", asked)) == ("invalid_input", "arguments", "none", None)
+        assert (desk.paths, desk.journal()) == ([], [])
+
     @pytest.mark.parametrize("number", ["", ".", "..", 1])
     def test_a_segment_that_would_be_another_path_is_refused(self, desk, number):
         assert desk.refused("orders.show", {"number": number}).code == "invalid_input"

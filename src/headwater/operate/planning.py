@@ -8,6 +8,7 @@ from urllib.parse import quote
 import msgspec
 from msgspec import Struct
 
+from headwater import limits
 from headwater.errors import HeadwaterError, refuse
 from headwater.manifest.definition import DefinedOperation
 from headwater.manifest.parameters import BODY, Parameter
@@ -37,6 +38,8 @@ def planned(operation: DefinedOperation, headers: Mapping[str, str], given: Mapp
             path = path.replace(f"{{{param.wire}}}", _segment(param, given[param.name]))
     query = [*operation.query.items(), *_pairs(operation, given)]
     target = path + ("?" + "&".join(f"{_quoted(name)}={_quoted(value)}" for name, value in query) if query else "")
+    if len(target) > limits.TARGET_CHARACTERS:
+        raise unfit()
     if operation.body is None:
         return Request(operation.method, target, headers)
     return Request(
@@ -64,6 +67,8 @@ def _pairs(operation: DefinedOperation, given: Mapping[str, Any]) -> Iterator[tu
 
 def _bounded(param: Parameter, value: object) -> str:
     """Return a value as it is sent. One that came as text is held to the same bounds as a number."""
+    if isinstance(value, Decimal) and abs(value.adjusted()) > limits.TARGET_CHARACTERS:
+        raise unfit()  # a few letters, such as 1e999999999, and a gigabyte of digits
     text = as_text(value)
     if param.kind in ("integer", "number") and isinstance(value, str):
         number = Decimal(value)

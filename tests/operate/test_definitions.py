@@ -52,6 +52,10 @@ def test_the_definitions_that_are_brought_along_are_in_order():
             (f"{HEAD}{A}path = {json.dumps(path)}\n", [("/a/path", "shape")])
             for path in ("a", "/a b", "/a?b", "/{a", "/a%2", "/é", "/{a-b}", "//x\n")
         ),
+        *(
+            (f"{HEAD}{A}path = '{path}'\n", [("/a/path", "shape")])
+            for path in ("/..", "/a/../b", "/./a", "/a/%2E%2e", "/a/.%2e/", "/a/.")
+        ),
         (f'{HEAD}{A}path = "/{{x}}"\n', [("/a/path", "placeholder")]),
         (f'{ROW}params.x = {{ in = "path" }}\n', [("/a/params/x", "placeholder")]),
         (f'{HEAD}{A}path = "/{{x}}/{{x}}"\nparams.x = {{ in = "path" }}\n', [("/a/path", "placeholder")]),
@@ -74,7 +78,7 @@ def test_the_definitions_that_are_brought_along_are_in_order():
         (f'{ROW}contract = "a b"\n', [("/a/contract", "shape")]),
         *(
             (f'{HEAD}[headers]\n{name} = {json.dumps(value)}\n[operations]\n', [(f"/headers/{name}", "header")])
-            for name, value in (("authorization", "x"), ("Host", "x"), ("content-type", "x"), ("x", "a\nb"), ("x", ""))
+            for name, value in (("authorization", "x"), ("Host", "x"), ("content-type", "x"), ("X-HTTP-Method-Override", "x"), ("x", "a\nb"), ("x", ""))
         ),
         ("operations = ]", [("", "toml")]),
         (f"{HEAD}[operations.a]\nwhen = 2026-01-01\nx = nan\n", [("", "toml")]),

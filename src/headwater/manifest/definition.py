@@ -29,9 +29,11 @@ _PATH: Final = re.compile(r"(?:/(?:[A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2}|
 _PLACEHOLDER: Final = re.compile(r"\{([A-Za-z0-9_]+)\}")
 _HEADER: Final = re.compile(r"[A-Za-z0-9-]+")
 _HEADER_VALUE: Final = re.compile(r"[!-~](?:[ -~]*[!-~])?")
-# What the host says itself: where a request goes, how long it is, and who sends it.
+_DOTS: Final = re.compile(r"(?:.*/)?(?:\.|%2e){1,2}(?:/.*)?", re.IGNORECASE)
+# What the host says itself: where a request goes, what it does, how long it is, and who sends it.
 _RESERVED: Final = re.compile(
-    r"authorization|cookie|host|connection|content-.*|transfer-encoding|te|upgrade|accept-encoding|proxy-.*|x-forwarded-.*",
+    r"authorization|cookie|host|connection|content-.*|transfer-encoding|te|upgrade|accept-encoding|proxy-.*|forwarded|x-forwarded-.*"
+    r"|expect|trailer|keep-alive|x-http-method|x-http-method-override|x-method-override",
     re.IGNORECASE,
 )
 _ROOT: Final = frozenset({"format", "title", "headers", "operations"})
@@ -127,6 +129,9 @@ def _operation(reader: Reader, name: str, row: dict[str, Any]) -> DefinedOperati
     reader.no_others(row, _MEMBERS)
     effect = _effect(reader, row)
     path = reader.shaped(row, "path", _PATH, "must be a path such as /repos/{owner}/{repo}")
+    if _DOTS.fullmatch(path):
+        with reader.at("path"):
+            reader.fault("shape", "must lead down: . and .. are no names")
     params = read_parameters(reader, row, _PLACEHOLDER.findall(path))
     query = _query(reader, row, params)
     return DefinedOperation(

@@ -2,6 +2,7 @@
 
 import json
 import os
+import select
 from pathlib import Path
 
 import pytest
@@ -166,10 +167,18 @@ class TestConnecting:
         words = ["invoke", "--definition", str(file), "orders.list", "--input-json", '{"x":1}']
         assert failure(typed.type(*words))[3] == "input"
 
+    def test_the_rest_of_a_long_answer_is_no_command_for_the_shell_behind(self, typed, file):
+        with terminal(typed.words("invoke", "--definition", str(file), *ASK)[1:]) as session:
+            session.until(b"now? [y/N] ")
+            session.type(b"no, thanks, rather not; rm everything\n")
+            assert session.process.wait(30) == 1
+            assert not select.select([session.slave], [], [], 0)[0]
+
     @pytest.mark.clause("CLI-366")
-    def test_one_stdin_is_not_for_two(self, unconnected, typed, file):
+    @pytest.mark.parametrize("source", [["--input-stdin"], ["--input-file", "/dev/stdin"], []])
+    def test_one_stdin_is_not_for_two(self, unconnected, typed, file, source):
         words = ["invoke", "--definition", str(file), "orders.list", "--credential-file", "/dev/stdin"]
-        answer = typed.type(*words, "--input-stdin", stdin="{}")
+        answer = typed.type(*words, *source, stdin="{}")
         assert failure(answer) == ("invalid_input", "arguments", "none", "credential_file")
 
 

@@ -85,11 +85,12 @@ class Asking:
 
 def check_stdin(asked: Mapping[str, Any]) -> None:
     """Refuse a credential and an input that both claim stdin, before either is read (CLI-366)."""
-    file = asked["credential_file"]
-    if file is None or asked["input_json"] is not None or asked["input_file"] is not None:
+    file, given = asked["credential_file"], asked["input_file"]
+    if file is None or asked["input_json"] is not None:
         return
     try:
-        if os.path.samestat(os.stat(file), os.fstat(0)):
+        stdin = os.fstat(0)
+        if os.path.samestat(os.stat(file), stdin) and (given is None or os.path.samestat(os.stat(given), stdin)):
             message = "The credential and the input both stand at stdin; one of them has to come in another way."
             raise refuse("invalid_input", message, safe="Nothing of it was read.", field="credential_file")
     except (OSError, ValueError):

@@ -17,7 +17,9 @@ def answered(question: str) -> str | None:
         with controlling_terminal() as descriptor:
             termios.tcflush(descriptor, termios.TCIFLUSH)
             os.write(descriptor, question.encode())
-            return os.read(descriptor, _ANSWER_BYTES).decode(errors="replace").strip().lower()
+            said = os.read(descriptor, _ANSWER_BYTES)
+            termios.tcflush(descriptor, termios.TCIFLUSH)  # the rest of a long line is no command for the shell behind
+            return said.decode(errors="replace").strip().lower()
     except (OSError, termios.error):
         return None
 

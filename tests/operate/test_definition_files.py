@@ -92,7 +92,9 @@ def connected(typed: Headwater, file: Path, entry: list[str], *words: str) -> di
 
 @pytest.mark.clause("CLI-567", "CLI-1054")
 def test_what_is_described_of_a_file_is_what_it_is_asked_by(typed, file, entry):
-    row = f"\n[operations.big]\ndescription = 'B.'\npath = '/b'\nparams.a = {{ type = 'integer', maximum = {10**30} }}\n"
+    row = (
+        f"\n[operations.big]\ndescription = 'B.'\npath = '/b'\nparams.a = {{ type = 'integer', maximum = {10**30} }}\n"
+    )
     file.write_text(file.read_text() + row)
     told = typed.type("invoke", "--definition", str(file), "orders.list", "--describe").result
     connected(typed, file, entry, "--schema", told["schema"], "--revision", told["revision"])
@@ -111,7 +113,6 @@ def test_a_file_whose_lowering_could_not_be_read_is_refused_at_once(typed, file)
     file.write_text(file.read_text().replace('path = "/orders"', f'path = "/orders"\n{newlines}'))
     assert typed.type("invoke", "--definition", str(file), *ASK).failure["field"] == "definition"
     assert not (typed.state / "definitions").exists()
-
 
 
 def failure(answer) -> tuple[str, str, str, str | None]:

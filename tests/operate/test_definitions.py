@@ -78,7 +78,11 @@ def test_the_definitions_that_are_brought_along_are_in_order():
         (f'{ROW}contract = "a b"\n', [("/a/contract", "shape")]),
         *(
             (f'{HEAD}[headers]\n{name} = {json.dumps(value)}\n[operations]\n', [(f"/headers/{name}", "header")])
-            for name, value in (("authorization", "x"), ("Host", "x"), ("content-type", "x"), ("X-HTTP-Method-Override", "x"), ("x", "a\nb"), ("x", ""))
+            for name, value in (
+                *((name, "x") for name in ("authorization", "Host", "content-type", "X-HTTP-Method-Override")),
+                ("x", "a\nb"),
+                ("x", ""),
+            )
         ),
         ("operations = ]", [("", "toml")]),
         (f"{HEAD}[operations.a]\nwhen = 2026-01-01\nx = nan\n", [("", "toml")]),

@@ -180,7 +180,9 @@ def _tell(cli: Cli, answer: dict[str, Any], shaping: Shaping) -> None:
 def _described(told: Mapping[str, Any]) -> list[str]:
     shown = {name: value for name, value in told.items() if name != "input_schema"}
     required = told["input_schema"]["required"]
-    takes = [f"  {plain(name)}{'' if name in required else ' (optional)'}" for name in told["input_schema"]["properties"]]
+    takes = [
+        f"  {plain(name)}{'' if name in required else ' (optional)'}" for name in told["input_schema"]["properties"]
+    ]
     return [*pairs(shown), *(["takes:", *takes] if takes else ["takes: {}"])]
 
 

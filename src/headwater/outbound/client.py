@@ -1,8 +1,8 @@
 """The one HTTP client for providers: one request, one answer, and everything about it bounded.
 
-Certificates are checked. No redirect is followed, no cookie is kept, and nothing is sent twice. No proxy, netrc or other setting of the
-surroundings has a say. The address is checked after the name was resolved and is the one that is connected to, so that
-a name cannot stand for a public address first and a private one then (INT-453, INT-493).
+Certificates are checked. No redirect is followed, no cookie is kept and nothing is sent twice. No proxy, netrc or other
+setting of the surroundings has a say. The address is checked after the name was resolved and is the one that is
+connected to, so that a name cannot stand for a public address first and a private one then (INT-453, INT-493).
 """
 
 import asyncio

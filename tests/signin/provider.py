@@ -41,10 +41,14 @@ class Provider:
 
 
 @contextmanager
-def provider(answer: Callable[[Asked], Reply], context: ssl.SSLContext | None = None) -> Iterator[Provider]:
-    """Run a provider on loopback, over TLS where a context is given."""
+def provider(
+    answer: Callable[[Asked], Reply], context: ssl.SSLContext | None = None, *, keeps: bool = False
+) -> Iterator[Provider]:
+    """Run a provider on loopback, over TLS where a context is given. With `keeps`, its connections stay open."""
 
     class Serving(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1" if keeps else "HTTP/1.0"
+
         def do_GET(self) -> None:
             length = int(self.headers.get("Content-Length") or 0)
             form = dict(parse_qsl(self.rfile.read(length).decode(), keep_blank_values=True))

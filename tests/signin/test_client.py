@@ -127,6 +127,19 @@ class TestTls:
                 False,
             )
 
+    async def test_a_connection_that_is_kept_is_of_one_name(self, tmp_path, monkeypatch):
+        async def resolved(host, port):
+            return ["127.0.0.1"]
+
+        monkeypatch.setattr(outbound, "_resolved", resolved)
+        ca_file, context = certified(tmp_path)
+        with provider(lambda asked: Reply(), context, keeps=True) as running:
+            async with Client(Reach(private=True, certificates=ca_file.read_text())) as client:
+                assert (await client.get(running.url)).status == 200
+                with pytest.raises(Unanswered):
+                    await client.get(running.url.replace("127.0.0.1", "example.org"))
+        assert [asked.headers["host"] for asked in running.asked] == [running.url.partition("//")[2]]
+
     @pytest.mark.parametrize("text", ["nothing", "", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"])
     async def test_certificates_that_are_none_are_told(self, text):
         with pytest.raises(HeadwaterError) as caught:

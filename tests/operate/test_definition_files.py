@@ -102,6 +102,25 @@ def test_what_is_described_of_a_file_is_what_it_is_asked_by(typed, file, entry):
     assert typed.type("operations", "describe", "orders.list", name).result["schema"] == told["schema"]
 
 
+def test_what_was_lowered_and_cannot_be_read_is_lowered_again(typed, file, entry):
+    connected(typed, file, entry)
+    (lowered,) = (typed.state / "definitions").glob("*/definition.json")
+    lowered.write_text("{")
+    assert typed.type("invoke", "--definition", str(file), *ASK).status == 0
+
+
+@pytest.mark.clause("CLI-683")
+def test_a_file_for_records_that_is_there_is_refused_before_anything_is_connected(unconnected, typed, file):
+    ends = 'ends = [{ name = "end", pointer = "/n", absent = true }]'
+    walk = f'params.cursor = {{}}\nwalk = {{ param = "cursor", next = "/n", records = "", {ends} }}\n'
+    file.write_text(file.read_text().replace('path = "/orders"\n', f'path = "/orders"\n{walk}'))
+    with terminal(typed.words("invoke", "--definition", str(file), *ASK, "--walk", "--out", str(file))[1:]) as session:
+        _, told = session.process.communicate(timeout=30)
+        session.rest()
+    assert json.loads(told)["error"]["data"]["field"] == "out"
+    assert (session.shown, unconnected.running.asked) == (b"", [])
+
+
 def test_a_file_is_served_whatever_its_letters_take_as_escapes(typed, file, entry):
     output = f"output = {{ description = '{'漢' * 900_000}' }}"  # three bytes each, and six as an escape
     file.write_text(file.read_text().replace('path = "/orders"', f'path = "/orders"\n{output}'))

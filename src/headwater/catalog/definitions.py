@@ -140,10 +140,11 @@ class Definitions:
         return self._place / ".lock"
 
     def keep(self, provider: ProviderDefinition, digest: str) -> None:
-        """Put a lowered definition into the cache, whole or not at all; one that is there stays."""
+        """Put a lowered definition into the cache, whole or not at all; one that is there and can be read stays."""
         entry = self._place / digest
-        if entry.is_dir():
+        if self.serving(digest) is not None:
             return
+        shutil.rmtree(entry, ignore_errors=True)
         temporary = self._place / f".{digest}.{os.urandom(8).hex()}"
         temporary.mkdir(0o700)
         try:

@@ -69,13 +69,13 @@ def invoke(cli: Cli, /, words: tuple[str, ...], **asked: Any) -> None:
     _check_effect(aimed, asked)
     given = document(asked["input_json"], asked["input_file"], stdin=asked["input_stdin"])
     aimed.check(given)
-    if by_file is not None:
-        by_file.connect(aimed)
     if pages is not None:
         from headwater.cli.walking import walk
 
-        walk(cli, aimed, asked["reference"], given, (seconds, pages, shaping.fields), asked["out"])
+        walk(cli, aimed, by_file, asked, given, (seconds, pages, shaping.fields))
         return
+    if by_file is not None:
+        by_file.connect(aimed)
     _tell(cli, _asked(cli, aimed, asked["reference"], given, seconds), shaping)
 
 

@@ -12,8 +12,9 @@ from headwater.errors import HeadwaterError, refuse
 from headwater.operate.walking import Progress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from headwater.cli.defined import Asking
     from headwater.cli.session import Cli
     from headwater.joining.operating import Aimed, Reads
     from headwater.operate.paths import Fields
@@ -51,12 +52,17 @@ class Walking:
 
 
 def walk(
-    cli: Cli, aimed: Aimed, reference: str | None, given: Any, how: tuple[float, int, Fields | None], out: str
+    cli: Cli,
+    aimed: Aimed,
+    by_file: Asking | None,
+    asked: Mapping[str, Any],
+    given: Any,
+    how: tuple[float, int, Fields | None],
 ) -> None:
     """Walk, and print the summary. A first page that is refused is the command's own failure, and leaves no file."""
     import asyncio
 
-    seconds, pages, fields = how
+    (seconds, pages, fields), out = how, asked["out"]
     operation = aimed.described.operation
     assert operation.walk is not None, "an operation without a walk is refused before"
     members = aimed.described.input_schema.get("properties", {})
@@ -64,10 +70,12 @@ def walk(
     progress = Progress(operation.walk, given, fields=fields, most_pages=pages, defaults=defaults)
 
     async def through(write: Write) -> None:
-        async with cli.host.operating.reading(aimed, reference) as reads:
+        async with cli.host.operating.reading(aimed, asked["reference"]) as reads:
             await Walking(progress, write, cli.output).through(reads, seconds)
 
     with _written(cli.output, out, progress) as write:
+        if by_file is not None:
+            by_file.connect(aimed)
         asyncio.run(through(write))
     told = progress.summary(out)
     cli.output.result(told, lambda: _summary(cli.output, told), "walk")

@@ -68,7 +68,7 @@ class Defining:
         definitions = Definitions(self._settings.definitions_dir)
         private(self._settings.state_dir)
         row = Recorded(self.defined.name, instance, self._digest)
-        if definitions.recorded().get(row.connector) != row:
+        if definitions.recorded().get(row.connector) != row or definitions.serving(row.digest) is None:
             try:
                 with _alone(definitions.lock):
                     definitions.keep(self.defined.provider, self._digest)

@@ -3,6 +3,8 @@
 import asyncio
 import gzip
 import socket
+import threading
+import time
 from datetime import UTC, datetime
 
 import pytest
@@ -95,6 +97,20 @@ class TestWhereItGoes:
             other = running.url.replace("127.0.0.1", "localhost")
             assert await refusal(other, reach) == ("provider_protocol_error", False)
         assert len(running.asked) == 1
+
+    def test_a_lookup_that_does_not_end_holds_up_nobody(self, monkeypatch):
+        ends = threading.Event()
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: ends.wait(30) and [])
+        began = time.monotonic()
+
+        async def ask() -> None:
+            with pytest.raises(Unanswered) as caught:
+                await Client(OWN, Bounds(seconds=0.2)).get("https://example.org/")
+            assert (caught.value.code, caught.value.sent) == ("provider_timeout", False)
+
+        asyncio.run(ask())  # which waits for the threads of its own loop
+        ends.set()
+        assert time.monotonic() - began < 10
 
     async def test_another_address_of_a_name_is_tried_where_one_refuses(self, monkeypatch):
         async def resolved(host, port):

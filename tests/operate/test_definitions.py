@@ -5,11 +5,12 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from operate.desk import HEAD, OPERATIONS
+from operate.desk import HEAD, OPERATIONS, failure_of
 
 from headwater.catalog.folders import bundled
 from headwater.errors import HeadwaterError
 from headwater.manifest.definition import examine_definition, read_definition
+from headwater.operate.admission import admit_scopes
 from headwater.operate.description import Description, allowed_by, from_definition
 
 A = '[operations.a]\ndescription = "A."\n'
@@ -121,6 +122,17 @@ def test_whatever_a_document_holds_it_is_refused_or_read(value):
     document = {"format": "connectors-definition/1", "operations": {"a": value}, "headers": value}
     definition, found = examine_definition(json.dumps(document).encode(), toml=False)
     assert (definition is None) is bool(found)
+
+
+@pytest.mark.clause("CLI-825")
+def test_an_operation_needs_the_scopes_that_it_names_where_those_that_were_granted_are_known():
+    operation = described(f'{ROW}scopes = ["read", "list"]\n').operations["a"]
+    for granted in (None, ["list", "read"], ["list", "read", "more"]):
+        admit_scopes(operation, "token", granted)
+    for granted in ([], ["read"], ["more"]):
+        with pytest.raises(HeadwaterError) as caught:
+            admit_scopes(operation, "token", granted)
+        assert failure_of(caught.value) == ("not_granted", "admission", "repair_connection", None)
 
 
 class TestDescriptions:

@@ -5,6 +5,7 @@ import threading
 import time
 from decimal import Decimal
 
+import apsw
 import pytest
 from operate.desk import HEAD, OPERATIONS, SELECTION, TOKEN, failure_of, whoami
 from signin.provider import Reply
@@ -304,6 +305,18 @@ class TestConnections:
         assert failure_of(error) == ("connection_unresolved", "admission", "create_connection", None)
         assert error.data["connections"] == []
         assert error.command == "headwater connections connect shop/me --credential-prompt"
+
+    @pytest.mark.clause("CLI-561")
+    def test_a_connection_of_another_instance_is_not_found(self, desk):
+        with opened(desk.headwater.state / "headwater.db") as registry:
+            reference = registry.held(os.geteuid(), "shop.me")[0].reference
+        assert desk.ask(connection=reference)["result"]["status"] == 200
+        database = apsw.Connection(str(desk.headwater.state / "headwater.db"))
+        database.execute("UPDATE connections SET instance_id = 'shop.you' WHERE reference = ?", (reference,))
+        database.close()
+        asked = len(desk.running.asked)
+        assert desk.refused(connection=reference).code == "not_found"
+        assert len(desk.running.asked) == asked
 
     @pytest.mark.clause("CLI-559")
     def test_a_connection_whose_check_lapsed_is_checked_again_and_used(self, desk):

@@ -7,6 +7,7 @@ from decimal import Decimal
 
 import apsw
 import pytest
+from msgspec.structs import replace
 from operate.desk import HEAD, OPERATIONS, SELECTION, TOKEN, failure_of, whoami
 from signin.provider import Reply
 
@@ -135,10 +136,13 @@ class TestRateLimits:
         assert (error.data["service_code"], error.data["retry_after_seconds"]) == ("rate_limited", 0)
 
     @pytest.mark.clause("CLI-589", "CLI-1124")
-    def test_it_is_not_asked_again_by_what_was_revoked_meanwhile(self, desk):
+    @pytest.mark.parametrize("change", [{"lifecycle": "revoked"}, {"lifecycle": "stale"}, {"generation": 2}])
+    def test_it_is_not_asked_again_by_a_connection_that_changed_meanwhile(self, desk, change):
         def answer(asked):
             if len(desk.paths) == 1:
-                desk.host.connecting.revoke(SELECTION, None, "1")
+                with opened(desk.headwater.state / "headwater.db") as registry:
+                    now = registry.held(os.geteuid(), "shop.me")[0]
+                    assert registry.publish(now, replace(now, **change), 0)
             return Reply(status=429, headers={"Retry-After": "0"})
 
         desk.replies[ORDERS] = answer

@@ -120,6 +120,16 @@ class TestRateLimits:
         assert desk.refused(seconds=1.4).data["retry_after_seconds"] == 1
         assert len(desk.paths) == 1
 
+    @pytest.mark.clause("CLI-1124")
+    def test_the_time_for_it_is_that_of_the_first(self, desk):
+        def slowly(asked):
+            threading.Event().wait(1.2)
+            return Reply(status=429, headers={"Retry-After": "0"})
+
+        desk.replies[ORDERS] = slowly
+        assert desk.refused(seconds=2.2).data["retry_after_seconds"] == 0
+        assert len(desk.paths) == 1
+
     @pytest.mark.clause("CLI-1125")
     def test_a_second_answer_that_does_not_come_leaves_the_first(self, desk):
         gone = threading.Event()

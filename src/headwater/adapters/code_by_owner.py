@@ -39,7 +39,7 @@ class CodeByOwner:
 
         await asyncio.to_thread(begin)
 
-    async def ask(self, described: Described, given: Mapping[str, Any], until: float) -> Any:
+    async def ask(self, described: Described, given: Mapping[str, Any], until: float, check: Callable[[], None]) -> Any:
         """See `Asker.ask`. Code that says something else than was described is not run.
 
         An owner that is gone before it answers leaves it open what came of it (CLI-928).

@@ -1,6 +1,6 @@
 """What operating needs of others: somebody who asks, a provider to send to, and a journal of what was sent."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, Protocol
 
 from msgspec import Struct
@@ -49,8 +49,11 @@ class Asker(Protocol):
         """Have ready what asking needs. Nothing of an operation is sent yet. Raise a refusal where that fails."""
         ...
 
-    async def ask(self, described: Described, given: Mapping[str, Any], until: float) -> Any:
-        """Ask once and return the result, which may not be as it is declared. Raise what a failure of it means."""
+    async def ask(self, described: Described, given: Mapping[str, Any], until: float, check: Callable[[], None]) -> Any:
+        """Ask once and return the result, which may not be as it is declared. Raise what a failure of it means.
+
+        `check` raises where what was admitted is not so any more; it is called before anything is sent once more.
+        """
         ...
 
 

@@ -40,7 +40,7 @@ class Reading:
         request_id = self.journal.dispatched(self.connection, operation.id, described.revision, operation.effect)
         outcome = "outcome_unknown"
         try:
-            result = admitted(described, await self.asker.ask(described, given, self.until))
+            result = admitted(described, await self.asker.ask(described, given, self.until, self.check))
             outcome = "succeeded"
         except HeadwaterError as error:
             outcome = error.code

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headwater import clock, limits
+from headwater.errors import HeadwaterError
 from headwater.manifest.definition import Definition
 from headwater.operate.answering import body_of, lost
 from headwater.operate.description import Described
@@ -26,10 +27,10 @@ class Requests:
     async def ready(self, until: float) -> None:
         """See `Asker.ready`: a request needs nothing else."""
 
-    async def ask(self, described: Described, given: Mapping[str, Any], until: float) -> Any:
+    async def ask(self, described: Described, given: Mapping[str, Any], until: float, check: Callable[[], None]) -> Any:
         """See `Asker.ask`. What is answered is a catalog result."""
         operation = self.definition.operations[described.operation.id]
-        reply = await self._asked(planned(operation, self.definition.headers, given), until)
+        reply = await self._asked(planned(operation, self.definition.headers, given), until, check)
         body = body_of(operation, reply)
         provenance = {
             "instance": described.instance_id,
@@ -39,8 +40,11 @@ class Requests:
         }
         return {"status": reply.status, "body": body, "provenance": provenance}
 
-    async def _asked(self, request: Request, until: float) -> Reply:
-        """Send a request, and once more where the provider asked to wait and there is the time (CLI-1124, CLI-1125)."""
+    async def _asked(self, request: Request, until: float, check: Callable[[], None]) -> Reply:
+        """Send a request, and once more where the provider asked to wait and there is the time (CLI-1124, CLI-1125).
+
+        By what no longer holds after the wait nothing is sent again (CLI-589): the first answer stands.
+        """
         began = clock.monotonic()
         try:
             reply = await self.provider.send(request, until - began)
@@ -52,6 +56,7 @@ class Requests:
             return reply
         await self.pause(wait)
         try:
+            check()
             return await self.provider.send(request, until - clock.monotonic() - limits.RESEND_MARGIN_SECONDS)
-        except NoReply:
+        except (NoReply, HeadwaterError):
             return reply

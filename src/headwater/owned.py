@@ -47,6 +47,15 @@ def read_private(path: Path, at_most: int) -> Secret:
 
 def read_at(within: int, name: str, at_most: int, *, private: bool) -> Secret:
     """Read a regular file of an open folder; a private one has one name, and an owner who alone can read it."""
+    return Secret(_content_of(within, name, at_most, private=private))
+
+
+def plain_at(within: int, name: str, at_most: int) -> bytes:
+    """Read a regular file of an open folder that is no secret, and that nobody else can change."""
+    return _content_of(within, name, at_most, private=False)
+
+
+def _content_of(within: int, name: str, at_most: int, *, private: bool) -> bytes:
     descriptor = os.open(name, _FILE, dir_fd=within)
     with os.fdopen(descriptor, "rb") as file:
         status = os.fstat(descriptor)
@@ -57,7 +66,7 @@ def read_at(within: int, name: str, at_most: int, *, private: bool) -> Secret:
         content = file.read(at_most + 1)
     if len(content) > at_most:
         raise PermissionError(EPERM, "too large")
-    return Secret(content)
+    return content
 
 
 def _make(name: str, within: int) -> None:

@@ -362,6 +362,13 @@ class TestCache:
         assert typed.type("invoke", "--definition", str(file), *ASK).status == 0
         assert records.read_text() == before
 
+    def test_what_a_killed_command_left_is_gone_with_the_next(self, typed, file):
+        cache = typed.state / "definitions"
+        (cache / f".{'0' * 64}.abc").mkdir(parents=True)
+        (cache / ".instances.toml.abc").touch()
+        typed.type("invoke", "--definition", str(file), *ASK)
+        assert sorted(path.name for path in cache.glob(".*")) == [".lock"]
+
     @pytest.mark.clause("CLI-1063")
     def test_at_most_64_connectors_are_recorded(self, typed, file):
         cache = typed.state / "definitions"

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from headwater import limits
 from headwater.errors import HeadwaterError, refuse
-from headwater.owned import folder, read_at
+from headwater.owned import folder, plain_at
 
 _BEGIN, _END = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
 _BODY: Final = re.compile(f"{_BEGIN}([A-Za-z0-9+/=\\s]+){_END}")
@@ -40,7 +40,7 @@ def _content(path: Any) -> str:
         raise _unusable("the `ca_file` of a provider is not an absolute path")
     try:
         with folder(named.parent) as within:
-            return read_at(within, named.name, limits.CERTIFICATES_BYTES, private=False).text()
+            return plain_at(within, named.name, limits.CERTIFICATES_BYTES).decode()
     except (OSError, ValueError):
         message = "the `ca_file` of a provider is not a file of certificates that you or root alone can change"
         raise _unusable(message) from None

@@ -9,7 +9,7 @@ from headwater.configuration.reading import beside, read, read_if_there
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from headwater.catalog.definitions import Defined
+    from headwater.catalog.defined import Defined
     from headwater.catalog.folders import ConnectorFolder
     from headwater.catalog.instances import Instance
     from headwater.configuration.model import Configuration, Entry

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from headwater import clock, limits
-from headwater.catalog.definitions import Defined, Definitions, Recorded, examined, refused
+from headwater.catalog.defined import Defined, examined, refused
+from headwater.catalog.definitions import Definitions, Recorded
 from headwater.configuration.model import unpinned
 from headwater.configuration.refusals import unusable
 from headwater.configuration.selecting import Selection

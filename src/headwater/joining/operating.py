@@ -24,7 +24,7 @@ from headwater.operate.describing import descriptor_of, told_of, told_page
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
 
-    from headwater.catalog.definitions import Defined
+    from headwater.catalog.defined import Defined
     from headwater.configuration.model import Entry
     from headwater.configuration.selecting import Selection
     from headwater.connect.model import Connection, Target

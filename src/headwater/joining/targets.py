@@ -15,7 +15,7 @@ from headwater.joining.configured import configuration_of, declared_by, folder_o
 from headwater.settings import Settings
 
 if TYPE_CHECKING:
-    from headwater.catalog.definitions import Defined
+    from headwater.catalog.defined import Defined
     from headwater.catalog.folders import ConnectorFolder
     from headwater.configuration.model import Configuration, Entry
     from headwater.connect.model import Connection

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
     from contextlib import AbstractAsyncContextManager
 
-    from headwater.catalog.definitions import Defined
+    from headwater.catalog.defined import Defined
     from headwater.catalog.folders import ConnectorFolder
     from headwater.configuration.model import Entry
     from headwater.connect.model import Target

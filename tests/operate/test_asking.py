@@ -234,6 +234,12 @@ class TestInputs:
         assert failure_of(desk.refused("a", asked)) == ("invalid_input", "arguments", "none", None)
         assert (desk.paths, desk.journal()) == ([], [])
 
+    def test_a_refusal_says_which_members_and_nothing_that_was_given(self, desk):
+        error = desk.refused("orders.list", {"page": "sentinel", "state": "x", "sentinel": 1})
+        assert "takes: state does not fit, page does not fit;" in error.message
+        assert "sentinel" not in error.message
+        assert "number is missing" in desk.refused("orders.show", {"sentinel": 1}).message
+
     @pytest.mark.parametrize("number", ["", ".", "..", 1])
     def test_a_segment_that_would_be_another_path_is_refused(self, desk, number):
         assert desk.refused("orders.show", {"number": number}).code == "invalid_input"

@@ -34,6 +34,14 @@ class TestOperations:
         assert unconnected.running.asked == []
         assert not (unconnected.headwater.state / "owner.sock").exists()
 
+    def test_a_person_reads_the_names_and_what_each_takes(self, unconnected):
+        human = Headwater(unconnected.headwater.place, "human")
+        lines = human.type("operations", "list", "shop/me").stdout.splitlines()
+        assert (lines[0].split()[0], lines[1].split()[0]) == ("operation", "orders.list")
+        told = human.type("operations", "describe", "orders.list", "shop/me").stdout
+        assert "\ntakes:\n  state (optional)\n  page (optional)\n" in told
+        assert "\ntakes:\n  number\n" in human.type("invoke", "shop", "orders.show", "--describe").stdout
+
     @pytest.mark.clause("CLI-271", "CLI-040")
     def test_a_description_has_its_schemas_as_objects(self, unconnected):
         told = unconnected.headwater.type("operations", "describe", "orders.show", "shop/me").result

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from headwater import limits
 from headwater.cli.document import document
-from headwater.cli.output import pairs, plain
+from headwater.cli.output import pairs
 from headwater.cli.session import Cli, pass_cli
 from headwater.errors import HeadwaterError, refuse
 
@@ -178,12 +178,10 @@ def _tell(cli: Cli, answer: dict[str, Any], shaping: Shaping) -> None:
 
 
 def _described(told: Mapping[str, Any]) -> list[str]:
+    from headwater.cli.operations import taken
+
     shown = {name: value for name, value in told.items() if name != "input_schema"}
-    required = told["input_schema"]["required"]
-    takes = [
-        f"  {plain(name)}{'' if name in required else ' (optional)'}" for name in told["input_schema"]["properties"]
-    ]
-    return [*pairs(shown), *(["takes:", *takes] if takes else ["takes: {}"])]
+    return [*pairs(shown), *taken(told["input_schema"])]
 
 
 def _misfit(field: str, message: str) -> HeadwaterError:

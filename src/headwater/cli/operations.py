@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -38,7 +39,7 @@ def list_(cli: Cli, selection: Selection, family: str | None, limit: int, cursor
     if not 1 <= limit <= limits.CONNECTION_PAGE_MAX:
         raise refuse("invalid_input", f"A page is of 1 to {limits.CONNECTION_PAGE_MAX} operations.")
     page = cli.host.operating.list_(selection, family, limit, cursor)
-    columns = {"operation": "id", "effect": "effect", "description": "what it asks"}
+    columns = {"id": "operation", "effect": "effect", "description": "what it asks"}
     more = [f"  Go on with --cursor {page['next_cursor']}"] if "next_cursor" in page else []
     empty = "The instance permits no operation."
     cli.output.result(page, lambda: [*table(page["operations"], columns, empty=empty), *more])
@@ -57,11 +58,18 @@ def describe(cli: Cli, selection: Selection, operation: str) -> None:
         one = told["operation"]
         shown = {"operation": one["id"], "what it asks": one["description"], "effect": one["effect"]}
         shown |= {"revision": told["revision"], "schema": told["schema"]}
-        takes = [f"  {plain(member)}" for member in one["input_schema"].get("properties", ())]
-        return [
-            *pairs(shown),
-            *(["takes:", *takes] if takes else []),
-            f"  Next: {typed('headwater')} invoke {name} {operation}",
-        ]
+        ask = f"  Next: {typed('headwater')} invoke {name} {operation}"
+        return [*pairs(shown), *taken(one["input_schema"]), ask]
 
     cli.output.result(told, human)
+
+
+def taken(schema: Mapping[str, Any]) -> list[str]:
+    """Lay out what an operation takes: a line a member, with what it is where the schema says that."""
+    required = schema.get("required", ())
+    lines = []
+    for name, one in schema.get("properties", {}).items():
+        about = one.get("description") if isinstance(one, dict) else None
+        optional = "" if name in required else " (optional)"
+        lines.append(f"  {plain(name)}{optional}{f': {plain(about)}' if isinstance(about, str) else ''}")
+    return ["takes:", *lines] if lines else ["takes: {}"]

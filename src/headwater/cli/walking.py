@@ -48,7 +48,7 @@ class Walking:
                 progress.unwritten()
                 return
             progress.written()
-            self._output.note(f"{progress.pages} pages, {progress.records:,} records")
+            self._output.note(f"Page {progress.pages}: {progress.records:,} records so far.")
 
 
 def walk(

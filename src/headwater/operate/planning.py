@@ -83,7 +83,7 @@ def _quoted(text: str) -> str:
     return quote(text, safe="", errors="strict")
 
 
-def unfit() -> HeadwaterError:
-    """Refuse an input that an operation does not take."""
-    message = "The input is not what the operation takes; --describe shows its schema."
+def unfit(why: str = "") -> HeadwaterError:
+    """Refuse an input that an operation does not take; `why` names what it declares, and nothing that was given."""
+    message = f"The input is not what the operation takes{why}; --describe shows its schema."
     return refuse("invalid_input", message, safe="Nothing was sent.", field="input")

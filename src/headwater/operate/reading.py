@@ -1,8 +1,9 @@
 """One read: checked, noted, asked, and its answer held to what the operation declares."""
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from headwater import clock, limits
 from headwater.errors import HeadwaterError, refuse
@@ -12,6 +13,9 @@ from headwater.operate.description import Described
 from headwater.operate.documents import depth_of
 from headwater.operate.planning import unfit
 from headwater.operate.ports import Asker, Journal
+
+_SPEAKABLE: Final = re.compile(r"[A-Za-z0-9_.\[\]-]{1,64}")
+_TOLD: Final = 8  # members that a refusal names at most
 
 
 @dataclass(frozen=True)
@@ -53,9 +57,22 @@ class Reading:
 
 def check_input(described: Described, given: Any) -> None:
     """Raise `invalid_input` where an operation does not take what it is given (CLI-570)."""
-    too_deep = depth_of(given, limits.INPUT_LEVELS + 1) > limits.INPUT_LEVELS
-    if too_deep or not compile_schema(described.input_schema).is_valid(given):
+    if depth_of(given, limits.INPUT_LEVELS + 1) > limits.INPUT_LEVELS:
         raise unfit()
+    validator = compile_schema(described.input_schema)
+    if not validator.is_valid(given):
+        wrong = {error.instance_path[0] for error in validator.iter_errors(given) if error.instance_path}
+        raise unfit(_why(described.input_schema, given, wrong))
+
+
+def _why(schema: Mapping[str, Any], given: Any, wrong: Collection[Any]) -> str:
+    """Say which members are missing or do not fit, by the names that the operation declares and no others."""
+    declared = [name for name in schema.get("properties", {}) if _SPEAKABLE.fullmatch(name)]
+    required = schema.get("required", ())
+    missing = [name for name in declared if name in required and isinstance(given, dict) and name not in given]
+    told = [f"{name} is missing" for name in missing]
+    told += [f"{name} does not fit" for name in declared if name in wrong]
+    return f": {', '.join(told[:_TOLD])}" if told else ""
 
 
 def timed_out() -> HeadwaterError:

@@ -80,6 +80,12 @@ class Program:
         """Connect the account; return the connection."""
         return self.sign_in().ok()["connection"]
 
+    def refreshed(self, connection: str) -> dict[str, Any]:
+        """Refresh a connection, once the run before it has let go of the instance, and return the run when it ended."""
+        while (reply := self.post(f"connections/{connection}/refresh")).status == 409:
+            assert reply.error["code"] == "run_active"
+        return self.ended(reply.ok(202)["sync_id"])
+
     def ended(self, run_id: str) -> dict[str, Any]:
         """Return a run once it has ended."""
         while (run := self.get(f"syncs/{run_id}").ok())["status"] == "running":

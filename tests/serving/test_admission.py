@@ -154,7 +154,7 @@ def several(program):
     """Make two rows of each list; return the paths."""
     first = program.connected()
     for _ in range(2):
-        program.ended(program.post(f"connections/{first}/refresh").ok(202)["sync_id"])
+        program.refreshed(first)
     program.post(f"connections/{first}/disconnect").ok()
     program.connected()
     program.person.instance("you", program.person.endpoint)

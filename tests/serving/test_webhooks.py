@@ -237,7 +237,7 @@ def test_many_hints_are_one_run_and_one_more(hooked, acme):
     ended = hooked.settled(2)
     assert [run["status"] for run in ended] == ["succeeded", "cancelled"]
     assert hooked.counts() == (6, 0, 0)
-    last = hooked.program.post(f"connections/{hooked.connection}/refresh").ok(202)["sync_id"]  # nothing runs any more
+    last = hooked.program.refreshed(hooked.connection)["run_id"]  # nothing runs any more
     assert [run["run_id"] for run in hooked.settled(3)] == [last, *(run["run_id"] for run in ended)]
 
 

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 import socket
 import ssl
 import threading
@@ -49,7 +50,7 @@ def listening(*scripts: Script, wrapped: ssl.SSLContext | None = None) -> Iterat
                 except OSError:
                     return
             with link:
-                while head := link.recv(65536).decode():
+                while head := request(link):
                     heads.append(head)
                     try:
                         script(link, head)
@@ -58,6 +59,21 @@ def listening(*scripts: Script, wrapped: ssl.SSLContext | None = None) -> Iterat
 
         threading.Thread(target=serve, daemon=True).start()
         yield f"http://127.0.0.1:{server.getsockname()[1]}", heads
+
+
+def request(link: socket.socket) -> str:
+    """Read one request whole, with its body; nothing where the other side is gone."""
+    read = b""
+    while (end := read.find(b"\r\n\r\n")) < 0:
+        if not (part := link.recv(65536)):
+            return read.decode()
+        read += part
+    length = re.search(rb"(?i)\r\ncontent-length: *([0-9]+)", read[:end])
+    while length is not None and len(read) < end + 4 + int(length[1]):
+        if not (part := link.recv(65536)):
+            break
+        read += part
+    return read.decode()
 
 
 def answering(body: bytes, *headers: str, status: str = "200 OK", length: int | None = None) -> Script:

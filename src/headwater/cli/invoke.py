@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -22,11 +23,19 @@ if TYPE_CHECKING:
 _ON: Final[dict[str, Any]] = {"is_flag": False, "flag_value": True, "default": False, "type": bool}
 
 
-class Shaping(Struct, frozen=True):
-    """What is to be printed of an answer: `fields` of it, or of each element of the array at `each`."""
+class Options(Struct, frozen=True):
+    """How it is asked, and what is printed of the answer: `fields` of it, or of each element of the array at `each`.
 
+    `seconds` are for one request. `pages` is how many a walk asks for at most, its records going to `out`; None where
+    there is no walk.
+    """
+
+    reference: str | None
+    seconds: float
     fields: Fields | None
     each: Path | None
+    pages: int | None
+    out: str
 
 
 @click.command()
@@ -58,9 +67,7 @@ def invoke(cli: Cli, /, words: tuple[str, ...], **asked: Any) -> None:
     Exit status: 0 answered, or a walk ended or stopped; 1 refused or failed; 2 what was typed or given does not fit;
     130 interrupted.
     """
-    shaping = _shaping(asked)
-    pages = _pages(asked)
-    seconds = _seconds(asked["deadline_ms"])
+    options = _options(asked)
     by_file = None if asked["definition"] is None else _by_file(cli, words, asked)
     aimed = _aimed(cli, words, asked) if by_file is None else by_file.aimed()
     if asked["describe"]:
@@ -69,14 +76,15 @@ def invoke(cli: Cli, /, words: tuple[str, ...], **asked: Any) -> None:
     _check_effect(aimed, asked)
     given = document(asked["input_json"], asked["input_file"], stdin=asked["input_stdin"])
     aimed.check(given)
-    if pages is not None:
+    connect = partial(by_file.connect, aimed) if by_file is not None else None
+    if options.pages is not None:
         from headwater.cli.walking import walk
 
-        walk(cli, aimed, by_file, asked, given, (seconds, pages, shaping.fields))
+        walk(cli, aimed, given, options, connect)
         return
-    if by_file is not None:
-        by_file.connect(aimed)
-    _tell(cli, _asked(cli, aimed, asked["reference"], given, seconds), shaping)
+    if connect is not None:
+        connect()
+    _tell(cli, _asked(cli, aimed, given, options), options)
 
 
 def _by_file(cli: Cli, words: Sequence[str], asked: Mapping[str, Any]) -> Asking:
@@ -97,15 +105,16 @@ def _aimed(cli: Cli, words: Sequence[str], asked: Mapping[str, Any]) -> Aimed:
     return cli.host.operating.aimed(name, operation, pins, reference=asked["reference"])
 
 
-def _shaping(asked: Mapping[str, Any]) -> Shaping:
-    """Read what is to be printed, before anything else is looked at (CLI-602)."""
-    if asked["fields"] is None and asked["each"] is None:
-        return Shaping(None, None)
-    from headwater.operate.paths import each_of, fields_of
+def _options(asked: Mapping[str, Any]) -> Options:
+    """Read how it is asked, the paths before anything else (CLI-602)."""
+    fields = each = None
+    if asked["fields"] is not None or asked["each"] is not None:
+        from headwater.operate.paths import each_of, fields_of
 
-    fields = None if asked["fields"] is None else fields_of(asked["fields"])
-    each = None if asked["each"] is None else each_of(asked["each"])
-    return Shaping(fields, each)
+        fields = None if asked["fields"] is None else fields_of(asked["fields"])
+        each = None if asked["each"] is None else each_of(asked["each"])
+    pages, seconds = _pages(asked), _seconds(asked["deadline_ms"])
+    return Options(asked["reference"], seconds, fields, each, pages, asked["out"] or "")
 
 
 def _pages(asked: Mapping[str, Any]) -> int | None:
@@ -153,25 +162,25 @@ def _check_effect(aimed: Aimed, asked: Mapping[str, Any]) -> None:
         raise refuse("unsupported", message, safe="Nothing was sent.", field="walk")
 
 
-def _asked(cli: Cli, aimed: Aimed, reference: str | None, given: Any, seconds: float) -> dict[str, Any]:
+def _asked(cli: Cli, aimed: Aimed, given: Any, options: Options) -> dict[str, Any]:
     import asyncio
 
     async def ask() -> dict[str, Any]:
-        async with cli.host.operating.reading(aimed, reference) as reads:
-            return await reads.read(given, seconds)
+        async with cli.host.operating.reading(aimed, options.reference) as reads:
+            return await reads.read(given, options.seconds)
 
     return asyncio.run(ask())
 
 
-def _tell(cli: Cli, answer: dict[str, Any], shaping: Shaping) -> None:
+def _tell(cli: Cli, answer: dict[str, Any], options: Options) -> None:
     from headwater.operate.shaping import listed, shaped
 
-    if shaping.each is not None:
-        found = listed(answer, shaping.each, shaping.fields)
+    if options.each is not None:
+        found = listed(answer, options.each, options.fields)
         cli.output.lines(found.lines)
         cli.output.result(found.result, lambda: cli.output.indented(found.result), "each")
-    elif shaping.fields is not None:
-        told = shaped(answer, shaping.fields)
+    elif options.fields is not None:
+        told = shaped(answer, options.fields)
         cli.output.result(told, lambda: cli.output.indented(told), "fields")
     else:
         cli.output.result(answer, lambda: cli.output.indented(answer["result"]))

@@ -12,12 +12,11 @@ from headwater.errors import HeadwaterError, refuse
 from headwater.operate.walking import Progress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
-    from headwater.cli.defined import Asking
+    from headwater.cli.invoke import Options
     from headwater.cli.session import Cli
     from headwater.joining.operating import Aimed, Reads
-    from headwater.operate.paths import Fields
 
     Write = Callable[[Sequence[Any]], None]
 
@@ -51,33 +50,29 @@ class Walking:
             self._output.note(f"Page {progress.pages}: {progress.records:,} records so far.")
 
 
-def walk(
-    cli: Cli,
-    aimed: Aimed,
-    by_file: Asking | None,
-    asked: Mapping[str, Any],
-    given: Any,
-    how: tuple[float, int, Fields | None],
-) -> None:
-    """Walk, and print the summary. A first page that is refused is the command's own failure, and leaves no file."""
+def walk(cli: Cli, aimed: Aimed, given: Any, options: Options, connect: Callable[[], None] | None) -> None:
+    """Walk, and print the summary. A first page that is refused is the command's own failure, and leaves no file.
+
+    `connect` is what has to be done before the first request, once there is a place for the records.
+    """
     import asyncio
 
-    (seconds, pages, fields), out = how, asked["out"]
-    operation = aimed.described.operation
+    operation, pages = aimed.described.operation, options.pages
     assert operation.walk is not None, "an operation without a walk is refused before"
+    assert pages is not None, "options without a walk ask once"
     members = aimed.described.input_schema.get("properties", {})
     defaults = {name: rule["default"] for name, rule in members.items() if isinstance(rule, dict) and "default" in rule}
-    progress = Progress(operation.walk, given, fields=fields, most_pages=pages, defaults=defaults)
+    progress = Progress(operation.walk, given, fields=options.fields, most_pages=pages, defaults=defaults)
 
     async def through(write: Write) -> None:
-        async with cli.host.operating.reading(aimed, asked["reference"]) as reads:
-            await Walking(progress, write, cli.output).through(reads, seconds)
+        async with cli.host.operating.reading(aimed, options.reference) as reads:
+            await Walking(progress, write, cli.output).through(reads, options.seconds)
 
-    with _written(cli.output, out, progress) as write:
-        if by_file is not None:
-            by_file.connect(aimed)
+    with _written(cli.output, options.out, progress) as write:
+        if connect is not None:
+            connect()
         asyncio.run(through(write))
-    told = progress.summary(out)
+    told = progress.summary(options.out)
     cli.output.result(told, lambda: _summary(cli.output, told), "walk")
 
 

@@ -115,10 +115,7 @@ def method_for(target: Target, profile: str | None) -> Method:
 def selected(registry: Registry, target: Target, reference: str | None) -> Connection:
     """Return the connection that is meant: the one named, else the instance's only one (CLI-313 to 315, CLI-341)."""
     if reference is not None:
-        connection = registry.find(target.owner, reference)
-        if connection is None or connection.instance_id != target.instance_id:
-            raise no_such()
-        return connection
+        return named(registry, target, reference)
     held = registry.held(target.owner, target.instance_id)
     if len(held) > 1:
         raise refuse("invalid_input", "The instance holds several connections; choose one with --connection.")
@@ -126,6 +123,14 @@ def selected(registry: Registry, target: Target, reference: str | None) -> Conne
         message = "The instance is not connected."
         raise refuse("not_found", message, next_action="create_connection", command=to_connect(target))
     return held[0]
+
+
+def named(registry: Registry, target: Target, reference: str) -> Connection:
+    """Return the connection of a reference, or raise `not_found` where it is not the instance's (CLI-561)."""
+    connection = registry.find(target.owner, reference)
+    if connection is None or connection.instance_id != target.instance_id:
+        raise no_such()
+    return connection
 
 
 def no_such() -> HeadwaterError:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from headwater.codes import NextAction
-from headwater.connect.admission import admit_enabled, no_such
+from headwater.connect.admission import admit_enabled, named
 from headwater.connect.changes import USABLE, standing_of
 from headwater.connect.model import Connection, Target
 from headwater.connect.ports import Registry
@@ -18,10 +18,7 @@ def usable(registry: Registry, target: Target, reference: str | None, now_ms: in
     """
     admit_enabled(target)
     if reference is not None:
-        connection = registry.find(target.owner, reference)
-        if connection is None or connection.instance_id != target.instance_id:
-            raise no_such()
-        return connection
+        return named(registry, target, reference)
     held = registry.held(target.owner, target.instance_id)
     states = [_state(connection, target, now_ms) for connection in held]
     ready = [one for one, state in zip(held, states, strict=True) if state == "ready"]

@@ -30,6 +30,7 @@ _METHOD: Final = frozenset(
 )
 _FIELD: Final = frozenset(["name", "label", "type", "required", "minLength", "pattern", "message"])
 _IDENTITY: Final = frozenset(["source", "kind", "path", "subject", "display"])
+_NOT_IN_PATH: Final = frozenset("#\\ ")
 _URLS: Final = {
     "tokenUrl": "token_url",
     "authorizeUrl": "authorize_url",
@@ -142,17 +143,21 @@ def _identity(reader: Reader, row: dict[str, Any], scheme: Scheme) -> Identity |
         reader.no_others(holder, _IDENTITY)
         source = reader.choice(holder, "source", ("api", "id_token", "configuration"), required=True) or "api"
         path = reader.text(holder, "path", required=source != "id_token") or ""
-        subject = reader.text(holder, "subject", required=source == "api") or ""
-        display = reader.text(holder, "display") or ""
-        for name, pointer in (("subject", subject), ("display", display)):
-            if pointer and not is_pointer(pointer):
-                with reader.at(name):
-                    reader.fault("pointer", "must be a JSON pointer, such as /user/id")
-        if path and ("://" in path or any(character in path for character in "#\\ ") or ".." in path.split("/")):
+        subject = _pointer(reader, holder, "subject", required=source == "api")
+        display = _pointer(reader, holder, "display", required=False)
+        if "://" in path or not _NOT_IN_PATH.isdisjoint(path) or ".." in path.split("/"):
             with reader.at("path"):
                 reader.fault("path", "must be a path below the endpoint")
         kind = reader.text(holder, "kind", required=True) or ""
     return Identity(source, kind, path, subject, display)  # type: ignore[arg-type]
+
+
+def _pointer(reader: Reader, row: dict[str, Any], name: str, *, required: bool) -> str:
+    pointer = reader.text(row, name, required=required) or ""
+    if pointer and not is_pointer(pointer):
+        with reader.at(name):
+            reader.fault("pointer", "must be a JSON pointer, such as /user/id")
+    return pointer
 
 
 def _oauth(reader: Reader, row: dict[str, Any], scheme: Scheme) -> OAuth | None:

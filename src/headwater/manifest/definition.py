@@ -161,19 +161,18 @@ def _effect(reader: Reader, row: dict[str, Any]) -> Effect:
     effect = reader.choice(row, "effect", ("read", "write")) or "read"
     method = reader.choice(row, "method", (*_READS, *_WRITES)) or "GET"
     reviewed = reader.flag(row, "reviewed_read")
-    if effect == "write" and method in _READS:
-        with reader.at("method"):
-            reader.fault("effect", "must be POST, PUT, PATCH or DELETE for a write")
-    if effect == "read" and method not in _READS and not (reviewed and method == "POST"):
-        with reader.at("method"):
-            reader.fault("effect", "must be GET for a read, or POST with reviewed_read = true")
-    if reviewed is not None and (effect, method) != ("read", "POST"):
-        with reader.at("reviewed_read"):
-            reader.fault("effect", "stands with a read by POST only")
-    if "body" in row and method not in _WRITES:
-        with reader.at("body"):
-            reader.fault("effect", "cannot be sent with GET")
-    return "write" if effect == "write" else "read"
+    reads, gets, by_post = effect == "read", method in _READS, bool(reviewed) and method == "POST"
+    rules = (
+        ("method", reads or not gets, "must be POST, PUT, PATCH or DELETE for a write"),
+        ("method", not reads or gets or by_post, "must be GET for a read, or POST with reviewed_read = true"),
+        ("reviewed_read", reviewed is None or (reads and method == "POST"), "stands with a read by POST only"),
+        ("body", "body" not in row or not gets, "cannot be sent with GET"),
+    )
+    for member, fits, message in rules:
+        if not fits:
+            with reader.at(member):
+                reader.fault("effect", message)
+    return "read" if reads else "write"
 
 
 def _query(reader: Reader, row: dict[str, Any], params: Sequence[Parameter]) -> Mapping[str, str]:

@@ -128,14 +128,18 @@ def _fault_of_files(files: Sequence[File]) -> str:
         return "its files have more than 512 MiB, or fewer than no bytes"
     if not all(_is_segment(segment) for path in paths for segment in path.split("/")):
         return "a path of its index is not relative and plain"
+    return _fault_between(paths)
+
+
+def _fault_between(paths: Sequence[str]) -> str:
+    """Return why paths, each of which can be one, cannot stand beside each other."""
     if not _rises(paths):
         return "the paths of its index are not sorted, each once"
     if len({path.casefold() for path in paths}) < len(paths):
         return "two paths of its index differ in case only"
     # With the lowest byte for `/`, what lies in a folder follows it at once.
-    if any(
-        below.startswith(f"{path}\0") for path, below in pairwise(sorted(path.replace("/", "\0") for path in paths))
-    ):
+    places = sorted(path.replace("/", "\0") for path in paths)
+    if any(below.startswith(f"{place}\0") for place, below in pairwise(places)):
         return "a path of its index is the folder of another"
     return ""
 

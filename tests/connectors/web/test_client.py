@@ -7,7 +7,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from email.message import Message
 from ipaddress import ip_address
@@ -49,13 +49,10 @@ def listening(*scripts: Script, wrapped: ssl.SSLContext | None = None) -> Iterat
                     link = wrapped.wrap_socket(link, server_side=True)
                 except OSError:
                     return
-            with link:
+            with link, suppress(OSError):
                 while head := request(link):
                     heads.append(head)
-                    try:
-                        script(link, head)
-                    except OSError:
-                        return
+                    script(link, head)
 
         threading.Thread(target=serve, daemon=True).start()
         yield f"http://127.0.0.1:{server.getsockname()[1]}", heads

@@ -224,7 +224,7 @@ def test_what_fails_on_the_way_leaves_the_file_as_it_was(place, monkeypatch):
     assert [item.name for item in place.iterdir()] == ["config.toml"]
 
 
-@pytest.mark.clause("CLI-243", "CLI-1021")
+@pytest.mark.clause("CLI-243", "CLI-1021", "CLI-936")
 def test_what_somebody_else_wrote_meanwhile_stays(place):
     """The bytes that the edit was made from are not there any more."""
     path = write(place, "theirs")

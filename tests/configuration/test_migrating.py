@@ -97,6 +97,8 @@ def test_what_stays_says_why(tmp_path):
         assert reason_of(document(catalog("a", *own))) == ("native_configuration_unreadable", "")
     mine = catalog("a", "--connector", "forge")
     assert reason_of(document(f"{mine}[connectors.forge]\nenabled = false\n")) == ("instance_conflict", "")
+    taken = f"{mine}[connectors.forge.instances.a]\n"
+    assert reason_of(document(taken)) == ("instance_conflict", "")
     first = catalog("a", "--connector", "forge", private_protocol="")
     assert reason_of(document(first, 1)) == ("selection_changes", "private_protocol")
 

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from headwater.configuration.model import Permissions, unpinned
 from headwater.configuration.reading import parse
 from headwater.configuration.revisions import Declared, derived, digest, executable_selection
-from headwater.configuration.selecting import Selection, admitted, select, target
+from headwater.configuration.selecting import Selection, admitted, invoked, select, target
 from headwater.errors import HeadwaterError
 from headwater.manifest.auth import Identity, Method
 
@@ -196,3 +196,29 @@ def test_canonical_json_is_digested():
     from hashlib import sha256
 
     assert digest({"b": "é", "a": [1, None]}) == sha256('{"a":[1,null],"b":"é"}'.encode()).hexdigest()
+
+
+CLASH = entry(
+    "support", adapter_id='"catalog"', executable='{path="/c", sha256="DIGEST", args=["--connector", "zendesk"]}'
+)
+
+
+@pytest.mark.clause("CLI-553")
+def test_what_is_asked_goes_by_its_own_name_or_by_its_alias_beneath_its_connector():
+    """An instance, an entry of a program of its own, and one of the catalog, beneath what it would be moved to."""
+    catalog = CLASH.replace("DIGEST", DIGEST)
+    found = parse(document(TWO + catalog.replace("support", "desk")).encode(), lambda: {"zendesk"})
+    named = {text: invoked(found, text).alias for text in ("zendesk/support", "fixture-forge/forge", "zendesk/desk")}
+    assert named == {"zendesk/support": "old", "fixture-forge/forge": "forge", "zendesk/desk": "desk"}
+    assert refused(invoked, found, "catalog/lone").data == {"configuration_rule": "legacy_entry_unmigrated"}
+    assert refused(invoked, found, "zendesk").data == {"instances": ["zendesk/desk", "zendesk/support"]}
+
+
+@pytest.mark.clause("CLI-553")
+def test_an_instance_has_the_name_that_a_catalog_entry_would_be_given():
+    """Each has one name: the entry is reached by its alias still, and is no instance beside it."""
+    found = parse(document(SUPPORT + CLASH.replace("DIGEST", DIGEST)).encode(), lambda: {"zendesk"})
+    assert invoked(found, "zendesk/support").alias == invoked(found, "zendesk").alias == "old"
+    assert select(found, Selection("zendesk", "support")).alias == "old"
+    assert select(found, Selection(adapter="support")).pins is not None
+    assert [one.alias for one in found.instances] == ["old"]

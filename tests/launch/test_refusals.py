@@ -158,6 +158,20 @@ def test_nothing_runs_with_a_connection_that_was_revoked(headwater):
     assert code(headwater.launch()) == REFUSALS["not_connected"]
 
 
+@pytest.mark.clause("CLI-461")
+def test_a_launch_asks_no_provider_whether_a_lapsed_connection_is_good_again(headwater, shop):
+    """It would be: a revalidation asks, and then the launch goes on."""
+    headwater.consumer("echo ran")
+    sql(headwater, "UPDATE connections SET evidence = json_set(evidence, '$.valid_until_ms', 1)")
+    before = shop.asked.copy()
+    told = headwater.launch()
+    assert (told.status, told.stdout, code(told)) == (1, "", REFUSALS["lapsed"])
+    assert shop.asked == before
+    assert headwater.type("connections", "revalidate", "shop/me", "--expected-revision", "1").status == 0
+    assert shop.asked != before
+    assert headwater.launch().stdout == "ran\n"
+
+
 @pytest.mark.clause("CLI-852", "CLI-856")
 def test_an_instance_that_is_not_there(running):
     running.consumer("echo ran")

@@ -66,6 +66,16 @@ def test_it_is_revealed_and_nothing_else_is_printed(consented):
     assert not consented.custody_holds("sentinel-access")
 
 
+@pytest.mark.clause("CLI-223")
+def test_a_deprecated_selector_adds_nothing_to_what_is_revealed(consented):
+    """There is no envelope that could tell of it; a person is told, on stderr."""
+    words = ("connections", "token", "--adapter", "shop.me", "--reveal")
+    told = consented.type(*words)
+    assert (told.status, told.stdout, told.stderr) == (0, "sentinel-access-2\n", "")
+    without = consented.type(*words[:-1])
+    assert [one["option"] for one in json.loads(without.stdout)["deprecations"]] == ["--adapter"]
+
+
 def test_the_newest_issues_of_an_instance_are_kept(consented, monkeypatch):
     """Those of other instances stay, and so does one that a clock which was put back makes the oldest by its id."""
     monkeypatch.setattr(limits, "TOKEN_ISSUES_PER_INSTANCE", 3)

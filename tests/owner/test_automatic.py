@@ -70,7 +70,9 @@ def test_one_that_was_stopped_is_not_started_by_itself(machine, acme):
     assert len(programs(machine)) == 1
 
 
-def test_a_few_start_at_once(machine, acme):
+@pytest.mark.clause("CLI-817")
+def test_four_start_at_once(machine, acme):
+    assert limits.ADAPTERS_STARTING == 4
     names = "abdefg"
     for name in names:
         automatic(machine, name, acme.endpoint, WAITING)

@@ -127,6 +127,29 @@ def test_a_credential_is_replaced_where_its_revision_was_seen(program):
     assert told["connection"] == connection
 
 
+OTHERWISE = [
+    ("connections/{}/refresh", {"connection": "connection_other"}),
+    ("connections/{}/refresh", {"instance": "acme_tickets/other"}),
+    ("connections/{}/disconnect", {"connection": "connection_other"}),
+    ("connections/{}/configure", {"options": {}, "connection": "connection_other"}),
+    ("connections/{}/reconnect/password/start", {"expected_revision": "1", "fields": PASSWORD, "instance": "other"}),
+    ("connections/{}/reconnect/password/start", {"expected_revision": "1", "fields": PASSWORD, "method": "token"}),
+    ("integrations/acme-tickets/auth/password/start", {"instance": "me", "fields": PASSWORD, "method": "token"}),
+    ("integrations/acme-tickets/auth/password/start", {"instance": "me", "fields": PASSWORD, "key": "other"}),
+]
+
+
+@pytest.mark.clause("CLI-342")
+def test_a_body_that_says_something_else_than_its_path_is_refused(program, acme):
+    """What the path selects is no member of a body: it is said once."""
+    connection = program.connected()
+    before = list(acme.asked)
+    for path, body in OTHERWISE:
+        assert program.post(path.format(connection), body).refused == (400, "invalid_request"), (path, body)
+    assert acme.asked == before
+    assert program.get(f"connections/{connection}").ok()["connection"]["revision"] == 1
+
+
 @pytest.mark.clause("INT-423")
 def test_a_refresh_is_a_run_that_goes_on_by_itself(program, acme):
     """It answers at once; the run can be looked at meanwhile and afterwards, and renews no credential."""

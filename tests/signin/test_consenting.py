@@ -172,7 +172,7 @@ AtTerminal().show(Challenge("device", url="https://x.example/", user_code="U-1")
 """
 
 
-@pytest.mark.clause("CLI-373", "CLI-374")
+@pytest.mark.clause("CLI-373", "CLI-374", "CLI-385")
 def test_what_is_wanted_is_shown_at_the_terminal_and_nowhere_else():
     with terminal(["-c", SHOWS]) as session:
         out, err = session.process.communicate(timeout=20)

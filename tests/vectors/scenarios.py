@@ -137,4 +137,7 @@ MARKS = {
 }
 
 
-EACH = [pytest.param(row, id=f"{row.number:02}-{row.manifest}", marks=MARKS.get(row.number, ())) for row in ROWS]
+EACH = [
+    pytest.param(row, id=f"{row.number:02}-{row.manifest}-{row.terminal}", marks=MARKS.get(row.number, ()))
+    for row in ROWS
+]

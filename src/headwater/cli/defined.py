@@ -37,8 +37,8 @@ class Asking:
         rehearsed = operating.rehearsed(self._defining.defined, self._instance, self._operation, pins)
         if self._asked["describe"]:
             return rehearsed
-        name = self._defining.record(self._instance)
-        return operating.aimed(name, self._operation, pins)
+        with self._defining.recorded(self._instance) as name:
+            return operating.aimed(name, self._operation, pins)
 
     def connect(self, aimed: Aimed) -> None:
         """Have the instance connected: where it is not, ask once at the terminal how (CLI-1070, CLI-1080)."""

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from headwater.cli.output import GivenTwice
+from headwater.cli.systems import admitting
 
 Table = dict[str, tuple[str, str]]
 
@@ -29,7 +30,8 @@ class LazyGroup(click.Group):
             return None
         if cmd_name not in self._imported:
             module, _, attribute = self._table[cmd_name][0].partition(":")
-            self._imported[cmd_name] = _strict(getattr(import_module(f"headwater.cli.{module}"), attribute))
+            command = getattr(import_module(f"headwater.cli.{module}"), attribute)
+            self._imported[cmd_name] = _strict(admitting(command))
         return self._imported[cmd_name]
 
     def resolve_command(

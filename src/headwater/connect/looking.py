@@ -3,9 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
+from msgspec import to_builtins
+
+from headwater.connect import labels
 from headwater.connect.changes import standing_of
 from headwater.connect.model import Acquisition, Connection, Target
-from headwater.connect.state import is_stale, state_of
+from headwater.connect.state import state_of
 
 Shown = dict[str, Any]
 
@@ -29,33 +32,17 @@ def summary_of(connection: Connection, target: Target, now_ms: int) -> Shown:
 
 
 def description_of(connection: Connection, target: Target, now_ms: int) -> Shown:
-    """Return what is known of a connection; `stale` says that it may no longer be so."""
-    shown: Shown = summary_of(connection, target, now_ms)
-    shown["external_identity"] = {"kind": connection.identity.kind, "subject": connection.identity.subject}
-    shown["observed_at_ms"] = now_ms
-    if connection.lifecycle == "live":
-        shown["valid_until_ms"] = connection.evidence.valid_until_ms
-    standing = standing_of(connection, target, now_ms)
-    stale = connection.lifecycle != "revoked" and is_stale(connection, standing, now_ms)
-    return {**shown, "source": "authority", "stale": stale}
+    """Return what is known of a connection."""
+    shown = summary_of(connection, target, now_ms)
+    identity = {"kind": connection.identity.kind, "subject": connection.identity.subject}
+    return {**shown, "external_identity": identity, **to_builtins(labels.of_row(connection, target, now_ms))}
 
 
 def page_of(connections: Sequence[Connection], target: Target, now_ms: int) -> Shown:
-    """Return a page whose labels cover every row (CLI-324 to 326)."""
-    ends = [connection.evidence.valid_until_ms for connection in connections if connection.lifecycle == "live"]
-    shown: Shown = {
-        "connections": [summary_of(connection, target, now_ms) for connection in connections],
-        "source": "authority",
-        "stale": not ends or any(_is_stale(connection, target, now_ms) for connection in connections),
-        "observed_at_ms": now_ms,
-    }
-    return {**shown, "valid_until_ms": min(ends)} if ends else shown
-
-
-def _is_stale(connection: Connection, target: Target, now_ms: int) -> bool:
-    if connection.lifecycle == "revoked":
-        return False
-    return is_stale(connection, standing_of(connection, target, now_ms), now_ms)
+    """Return a page, with labels that cover every row."""
+    rows = [labels.of_row(connection, target, now_ms) for connection in connections]
+    shown = [summary_of(connection, target, now_ms) for connection in connections]
+    return {"connections": shown, **to_builtins(labels.of_page(rows, now_ms))}
 
 
 def observation_of(acquisition: Acquisition, now_ms: int) -> Shown:

@@ -61,10 +61,12 @@ class Defining:
             raise refuse("invalid_input", message, safe="Nothing was kept or sent.", field="target")
         return instance
 
-    def record(self, instance: str) -> str:
-        """Lower the definition, record it as the instance, and return the instance's whole name.
+    @contextmanager
+    def recorded(self, instance: str) -> Iterator[str]:
+        """Lower the definition, record it as the instance, and yield the instance's whole name, to select it by.
 
-        Raise `revision_conflict` where another command recorded another definition of the connector meanwhile.
+        Raise `revision_conflict` where another command recorded another definition of the connector before that was
+        done: what was selected is not this one's then, or nothing was.
         """
         definitions = Definitions(self._settings.definitions_dir)
         private(self._settings.state_dir)
@@ -76,10 +78,12 @@ class Defining:
                     definitions.record(row)
             except OSError:
                 raise refuse("metadata_unavailable", "The state directory cannot be written.") from None
-        if definitions.recorded().get(row.connector) != row:
-            message = "Another command recorded a definition of this connector meanwhile."
-            raise refuse("revision_conflict", message, safe="Nothing was sent.")
-        return f"{row.connector}/{instance}"
+        try:
+            yield f"{row.connector}/{instance}"
+        finally:
+            if definitions.recorded().get(row.connector) != row:
+                message = "Another command recorded a definition of this connector meanwhile."
+                raise refuse("revision_conflict", message, safe="Nothing was sent.")
 
     def is_connected(self, name: str) -> bool:
         """Whether the instance holds a connection. Raise `invalid_input` where it holds several (CLI-1074)."""

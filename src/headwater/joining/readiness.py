@@ -7,11 +7,13 @@ import os
 import platform
 import shlex
 import stat
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from headwater import guarantees
 from headwater.errors import HeadwaterError
 from headwater.joining.configured import configuration_of
 from headwater.process.browser import find_browser, is_sandboxed
@@ -59,6 +61,7 @@ def readiness(settings: Settings) -> Readiness:
         _metadata(settings),
         *custody,
         _sqlite(),
+        _guarantees(),
         _private(settings),
         _confinement(confinement),
         _browser(),
@@ -130,6 +133,16 @@ def _sqlite() -> Prerequisite:
     if is_safe:
         return Prerequisite("sqlite", "ready", f"SQLite {version}.")
     return Prerequisite("sqlite", "failed", f"SQLite {version} can corrupt a database.", "upgrade")
+
+
+def _guarantees() -> Prerequisite:
+    held = guarantees.held()
+    if not held:
+        detail = f"Nothing was tried on {sys.platform}: what is there is shown, and every other command is refused."
+        return Prerequisite("guarantees", "failed", detail)
+    weaker = [f"{name} ({form})" for name, form in held.items() if form != guarantees.HOLDS]
+    detail = f"{len(held) - len(weaker)} of {len(held)} of the system hold; in a weaker form: {', '.join(weaker)}."
+    return Prerequisite("guarantees", "ready", detail)
 
 
 def _private(settings: Settings) -> Prerequisite:

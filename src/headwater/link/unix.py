@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import socket
 import struct
+from array import array
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
@@ -134,9 +135,7 @@ def put_for(
         descriptors: list[int] = []
         try:
             link.sendall(msgspec.json.encode(question) + b"\n")
-            begun, descriptors, flags, _ = socket.recv_fds(link, 1, at_most)
-            for descriptor in descriptors:
-                os.set_inheritable(descriptor, False)
+            begun, descriptors, flags = _begun(link, at_most)
             with link.makefile("rb") as answers:
                 told = msgspec.json.decode(begun + answers.readline(answer_bytes), type=dict[str, Any])
             if flags & socket.MSG_CTRUNC:
@@ -146,6 +145,20 @@ def put_for(
                 os.close(descriptor)
             raise Unanswered from None
         return told, descriptors
+
+
+def _begun(link: socket.socket, at_most: int) -> tuple[bytes, list[int], int]:
+    """Receive the first byte of an answer, the descriptors that come with it, and the flags of that.
+
+    They are closed in a program that is started meanwhile: `socket.recv_fds` drops the flag that says so.
+    """
+    descriptors = array("i")
+    size = socket.CMSG_LEN(at_most * descriptors.itemsize)
+    begun, ancillary, flags, _ = link.recvmsg(1, size, socket.MSG_CMSG_CLOEXEC)
+    for level, kind, data in ancillary:
+        if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+            descriptors.frombytes(data[: len(data) - len(data) % descriptors.itemsize])
+    return begun, list(descriptors), flags
 
 
 @contextmanager

@@ -43,6 +43,7 @@ class Child:
         self._tail = bytearray()
         self._exited = asyncio.Event()
         self._asked = False
+        self._ended: os.waitid_result | None = None
         self._told_pid: int | None = None
         self._watch: asyncio.Task[None] | None = None
         self._drain: asyncio.Task[None] | None = None
@@ -181,6 +182,7 @@ class Child:
                 self._signal(signal.SIGKILL)
                 await self._exited.wait()
         self._signal(signal.SIGKILL)  # whatever the child left behind in its group
+        self._process.wait()
         for task in (self._watch, self._drain):
             if task is not None:
                 task.cancel()
@@ -197,10 +199,13 @@ class Child:
 
     @property
     def _exit(self) -> Exit:
-        code = self._process.returncode
-        if self._told is not None and code is not None and code - _BY_A_SIGNAL in signal.valid_signals():
-            return Exit(signal=code - _BY_A_SIGNAL)
-        return Exit(signal=-code) if code is not None and code < 0 else Exit(code)
+        assert self._ended is not None
+        number = self._ended.si_status
+        if self._ended.si_code != os.CLD_EXITED:
+            return Exit(signal=number)
+        if self._told is not None and number - _BY_A_SIGNAL in signal.valid_signals():
+            return Exit(signal=number - _BY_A_SIGNAL)
+        return Exit(number)
 
     def _ask_to_leave(self) -> None:
         """Send SIGTERM to the program's group: bubblewrap's own would go at once, and take the program along."""
@@ -208,7 +213,12 @@ class Child:
             os.killpg(self._inner or self._process.pid, signal.SIGTERM)
 
     def _signal(self, number: int) -> None:
-        """Signal the group; a kill is also the program's whose bubblewrap has not tied its life to its own yet."""
+        """Signal the group; a kill is also the program's whose bubblewrap has not tied its life to its own yet.
+
+        Once the process is reaped, its number may be another one's: then nothing is signalled.
+        """
+        if self._process.returncode is not None:
+            return
         inner = self._inner if number == signal.SIGKILL and not self._exited.is_set() else None
         for send, process in ((os.kill, inner), (os.killpg, self._process.pid)):
             with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -224,16 +234,13 @@ class Child:
         return self._told_pid
 
     async def _await_exit(self) -> None:
-        if not hasattr(os, "pidfd_open"):
-            await asyncio.to_thread(self._process.wait)
-            self._exited.set()
-            return
+        """See the exit and leave the process unreaped: until `stop` its number, and its group's, is nobody else's."""
         descriptor = os.pidfd_open(self._process.pid)
         try:
             await _ready(descriptor)
+            self._ended = os.waitid(os.P_PIDFD, descriptor, os.WEXITED | os.WNOWAIT)
         finally:
             os.close(descriptor)
-        self._process.wait()
         self._exited.set()
 
     async def _drain_stderr(self) -> None:

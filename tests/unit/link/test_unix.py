@@ -23,6 +23,19 @@ except (ConnectionResetError, BrokenPipeError):
 """
 
 
+IMPOSTOR = """
+import os, socket, sys
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(sys.argv[1])
+os.chmod(sys.argv[1], 0o777)
+listener.listen()
+print("listening", flush=True)
+link, _ = listener.accept()
+print(link.recv(99))
+"""
+only_root = pytest.mark.skipif(os.geteuid() != 0 and "CI" not in os.environ, reason="only root can be somebody else")
+
+
 def served(path, use, answer=None):
     """Serve an echo at a path while a blocking function runs; return its result."""
 
@@ -88,7 +101,8 @@ def test_somebody_who_asks_nothing_holds_nobody_up(tmp_path):
     assert served(path, use) == {"told": {"a": 1}}
 
 
-@pytest.mark.skipif(os.geteuid() != 0 and "CI" not in os.environ, reason="only root can be somebody else")
+@pytest.mark.clause("CLI-968")
+@only_root
 def test_nobody_else_on_the_machine_is_answered(tmp_path_factory):
     """The kernel says who asks: another user gets nothing, even where the modes would let everybody in."""
     path = tmp_path_factory.mktemp("open") / "s.sock"
@@ -102,3 +116,19 @@ def test_nobody_else_on_the_machine_is_answered(tmp_path_factory):
         return subprocess.run(words, capture_output=True, text=True, timeout=30).stdout.strip()
 
     assert served(path, use) in ("dropped", "b''")
+
+
+@pytest.mark.clause("CLI-968")
+@only_root
+def test_nobody_else_on_the_machine_is_asked(tmp_path_factory):
+    """Who serves a socket of another user hears nothing: the kernel says whose it is before a word is sent."""
+    place = tmp_path_factory.mktemp("foreign")
+    for folder in (place, *place.parents):
+        if folder.stat().st_mode & 0o7777 == 0o700:
+            folder.chmod(0o711)
+    place.chmod(0o777)
+    words = ["setpriv", "--reuid", "65534", "--clear-groups", sys.executable, "-c", IMPOSTOR, str(place / "s.sock")]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as impostor:
+        assert impostor.stdout.readline() == "listening\n"
+        assert ask(place / "s.sock", {"secret": "sentinel"}) is None
+        assert impostor.stdout.read().strip() == "b''"

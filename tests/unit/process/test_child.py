@@ -1,8 +1,10 @@
 """A child's life, with real processes."""
 
 import asyncio
+import contextlib
 import os
 import select
+import signal
 import sys
 
 import pytest
@@ -102,6 +104,46 @@ def test_stop_ends_the_whole_group():
     descriptor, exit_ = run(script, use)
     assert is_gone(descriptor)
     assert exit_.signal == 15
+
+
+SIGNALLED: list[tuple[int, bool]] = []
+
+
+def note_signal(event, arguments):
+    """Note each signal that this process sends, and whether it goes to a child that nothing else can be by now."""
+    if event in ("os.kill", "os.killpg"):
+        ours = False
+        with contextlib.suppress(ChildProcessError):
+            os.waitid(os.P_PID, arguments[0], os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            ours = True
+        SIGNALLED.append((arguments[1], ours))
+
+
+@pytest.fixture(scope="module")
+def noted():
+    """A hook cannot be taken off again, so that there is one for all tests."""
+    sys.addaudithook(note_signal)
+
+
+@pytest.mark.clause("CLI-811")
+@pytest.mark.parametrize("script", ["import signal; signal.pause()", "pass"])
+def test_no_signal_goes_to_a_number_that_may_be_another_process(script, noted):
+    """Not while it runs, not behind its exit, and none at all once it was stopped."""
+
+    async def use(child):
+        SIGNALLED.clear()
+        if script == "pass":
+            await child.wait(20)
+        await child.stop()
+        sent = list(SIGNALLED)
+        child.kill()
+        await child.stop()
+        return sent
+
+    sent = run(script, use)
+    assert [number for number, _ in sent][-1] == signal.SIGKILL
+    assert all(ours for _, ours in sent)
+    assert sent == SIGNALLED
 
 
 def test_a_grandchild_that_holds_stdout_does_not_hold_the_run():

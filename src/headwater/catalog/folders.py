@@ -216,11 +216,14 @@ class Catalog:
             if path.is_symlink() and path.is_dir():
                 yield ConnectorFolder(path.name, path.resolve(), "added")
 
+    def named(self, name: str) -> ConnectorFolder | None:
+        """Return a connector by its name, None where there is none."""
+        return next((folder for folder in self.all() if folder.name == name), None)
+
     def find(self, name: str) -> ConnectorFolder:
         """Return a connector by its name, or raise `not_found` with the names there are."""
-        for folder in self.all():
-            if folder.name == name:
-                return folder
+        if (folder := self.named(name)) is not None:
+            return folder
         known = ", ".join(folder.name for folder in self.all())
         raise refuse(
             "not_found", f"There is no such connector. There are: {known}.", command="headwater connectors list"

@@ -19,14 +19,15 @@ from headwater.toml_tables import with_members, without_table
 FORMAT = "headwater-collect/1"
 _PART = r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}"
 _NAME = re.compile(f"{_PART}/{_PART}")
-_MEMBERS = frozenset({"folder", "streams", "options", "bindings", "schedule"})
+_MEMBERS = frozenset({"folder", "streams", "options", "bindings", "schedule", "release"})
 
 
 class Instance(Struct, frozen=True):
     """A configured connector, such as `git/here`. `folder` is set for a connector that is run from its folder.
 
     `bindings` are those beyond the profile's own that the person offers its connector. `schedule` holds the members
-    of its schedule as they were written, None where it has none.
+    of its schedule as they were written, None where it has none. `release` is the digest of the release of definitions
+    that it opted in to (CLI-528).
     """
 
     name: str
@@ -35,6 +36,7 @@ class Instance(Struct, frozen=True):
     folder: Path | None = None
     schedule: Mapping[str, Any] | None = None
     bindings: Extensions = field(default_factory=dict)
+    release: str | None = None
 
     @property
     def connector(self) -> str:
@@ -125,6 +127,19 @@ class Instances:
         with self._editing() as edit:
             edit(without_table, ("instances", name, "schedule"))
 
+    def opt_in(self, name: str, release: str) -> None:
+        """Have an instance served by a release, in place of the one before; an instance that is not there is made."""
+        with self._editing() as edit:
+            edit(with_members, ("instances", name), {"release": release})
+
+    def opt_out(self, name: str, *, forget: bool) -> None:
+        """Take the release of an instance away, or with `forget` all that there is of the instance."""
+        with self._editing() as edit:
+            if forget:
+                edit(without_table, ("instances", name))
+            else:
+                edit(with_members, ("instances", name), {"release": None})
+
     def find(self, name: str) -> Instance:
         """Return an instance by its name, or raise `not_found`."""
         instance = self.all().get(valid_name(name))
@@ -190,7 +205,20 @@ def _instance(name: str, row: Any) -> Instance:
         raise _unusable("an instance has a member of the wrong type")
     if not isinstance(bindings, dict) or not all(is_extension(*item) for item in bindings.items()):
         raise _unusable("a binding is no table of what JSON can say, or has a name that is not its writer's to give")
-    return Instance(name, options, tuple(streams), Path(folder) if folder else None, schedule, bindings)
+    place = Path(folder) if folder else None
+    return Instance(name, options, tuple(streams), place, schedule, bindings, _release(row))
+
+
+def _release(row: Mapping[str, Any]) -> str | None:
+    """Return the release that an instance opted in to. Only what has one pays for looking at it."""
+    if "release" not in row:
+        return None
+    from headwater.manifest.document import is_digest
+
+    release = row["release"]
+    if not is_digest(release):
+        raise _unusable("the release of an instance is named by 64 hexadecimal digits, in lower case")
+    return str(release)
 
 
 def _unusable(what: str, rule: str | None = None) -> HeadwaterError:

@@ -57,14 +57,35 @@ def check_enabled(settings: Settings, connector: str) -> None:
 
 
 def folder_of(settings: Settings, entry: Entry, collected: Instance | None) -> ConnectorFolder | Defined:
-    """Return what serves an instance: its definition, the folder that it is collected from, or the one of its name."""
-    from headwater.catalog.folders import Catalog, folder_at
+    """Return what serves an instance: its definition, the release that it opted in to, or its connector's folder.
 
+    Of releases nothing is read for an instance without the key, and the lock for none (CLI-528).
+    """
     if entry.definition is not None:
         return _defined(settings, entry.definition)
+    if collected is not None and collected.release is not None:
+        from headwater.joining.released import released
+
+        return released(settings, collected.release, entry.connector)
+    return connector_of(settings, entry.connector, collected)
+
+
+def connector_of(settings: Settings, connector: str, collected: Instance | None) -> ConnectorFolder:
+    """Return the folder whose program is an instance's: the one that it is collected from, or the one of its name.
+
+    Raise `unsupported` for a connector that a release alone has: it can be asked, and has no program.
+    """
+    from headwater.catalog.folders import Catalog, folder_at
+    from headwater.errors import refuse
+
     if collected is not None and collected.folder is not None:
         return folder_at(collected.folder)
-    return Catalog(settings.connectors_dir).find(entry.connector)
+    catalog = Catalog(settings.connectors_dir)
+    if collected is not None and collected.release is not None and catalog.named(connector) is None:
+        message = "This connector is of a release of definitions: it can be asked, and has nothing to collect with."
+        command = f"headwater operations list {collected.name}"
+        raise refuse("unsupported", message, safe="Nothing was started.", command=command)
+    return catalog.find(connector)
 
 
 def _defined(settings: Settings, digest: str) -> Defined:

@@ -135,7 +135,7 @@ class Configuring:
             }
             for entry in sorted(configuration.instances, key=lambda entry: (entry.connector, entry.instance))
         ]
-        lone = sorted(entry.alias for entry in configuration.entries if entry.unmigrated)
+        lone = sorted(entry.alias for entry in configuration.entries if entry not in configuration.instances)
         return {"instances": rows, **({"unmigrated": lone} if lone else {}), "source": "configuration"}
 
     def describe(self, selection: Selection) -> Shown:
@@ -171,6 +171,8 @@ class Configuring:
             "endpoint": now.endpoint,
             "profile": now.profile,
         }
+        if collected is not None and collected.release is not None:
+            told["release"] = collected.release
         if collected is not None:
             told["collect"] = {
                 "folder": None if collected.folder is None else str(collected.folder),

@@ -15,6 +15,7 @@ from headwater.connect import looking
 from headwater.connect.admission import admit_endpoint, method_for, selected
 from headwater.connect.advice import advised
 from headwater.errors import refuse
+from headwater.joining.configured import configuration_of
 from headwater.joining.targets import Targets
 from headwater.settings import Settings
 from headwater.store.sqlite.connections import looked_at, opened
@@ -145,6 +146,12 @@ class Connecting:
     def target(self, selection: Selection) -> Target:
         """Return the instance that is meant, or raise why there is none."""
         return self._targets.configured(selection)[1]
+
+    def collected(self, selection: Selection) -> Target:
+        """Return the instance that is meant as its connector's own program is one. See `Targets.collected`."""
+        from headwater.configuration.selecting import select
+
+        return self._targets.collected(select(configuration_of(self._settings), selection))
 
     def addressed(self, reference: str) -> Selection:
         """Return the instance of one of the owner's connections; any other reference is `not_found` (INT-473)."""
@@ -284,13 +291,17 @@ class Connecting:
     def _admit(self, configuration: Configuration, target: Target) -> None:
         """Refuse an integration that the operator has not enabled, or that is not in order (INT-106).
 
-        A definition that a person named was read for it, and is no integration of this machine.
+        A definition that a person named was read for it, and is no integration of this machine. Neither is one of a
+        release that an instance opted in to, where no connector of this machine has its name.
         """
         from headwater.joining.reaching import integrations_of
 
         entry = configuration.find(target.connector, target.instance)
-        if target.methods and (entry is None or entry.definition is None):
-            integrations_of(self._settings).usable(target.connector)
+        if not target.methods or (entry is not None and entry.definition is not None):
+            return
+        integrations = integrations_of(self._settings)
+        if self._targets.release_of(target.name) is None or target.connector in integrations.all:
+            integrations.usable(target.connector)
 
     @contextmanager
     def acquiring(self, selection: Selection) -> Iterator[Acquiring]:

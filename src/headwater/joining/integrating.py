@@ -92,7 +92,7 @@ class Integrating:
         from headwater.connect.applying import applied
         from headwater.manifest.faults import refusal
 
-        target = self._connecting.target(selection)
+        target = self._connecting.collected(selection)
         folder = folder_at(self.admit(target.connector, "configure").path)
         instances = Instances(self._settings.collect_path)
         with Locks(self._settings.locks_dir).alone(target.name):

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
+from msgspec.structs import replace
+
 from headwater.configuration.revisions import derived
 from headwater.configuration.selecting import Selection, admitted, select
 from headwater.connect.model import Target
@@ -17,6 +19,7 @@ from headwater.settings import Settings
 if TYPE_CHECKING:
     from headwater.catalog.defined import Defined
     from headwater.catalog.folders import ConnectorFolder
+    from headwater.catalog.instances import Instance
     from headwater.configuration.model import Configuration, Entry
     from headwater.connect.model import Connection
 
@@ -29,6 +32,7 @@ class Targets:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
+        self._released: dict[tuple[str, str], ConnectorFolder | Defined] = {}
 
     def configured(self, selection: Selection) -> tuple[Configuration, Target]:
         """Return the configuration and the instance that is meant, or raise why there is none."""
@@ -49,12 +53,24 @@ class Targets:
         return self.configured(selection)
 
     def known(self, name: str) -> tuple[Configuration, Target] | None:
-        """Return an instance by its name, None where the configuration file says nothing of it, or is not there."""
+        """Return an instance by its name as it is collected. See `collected`.
+
+        None where the configuration file says nothing of it, or is not there.
+        """
         if not self._settings.config_path.exists():
             return None
         configuration = configuration_of(self._settings)
         entry = configuration.find(*name.split("/"))
-        return None if entry is None or entry.pins is not None else (configuration, self.target(entry))
+        return None if entry is None or entry.pins is not None else (configuration, self.collected(entry))
+
+    def collected(self, entry: Entry) -> Target:
+        """Return an instance as its connector's own program is one, whichever release it opted in to (decision 42).
+
+        A credential that goes elsewhere by the release, or in another way, is foreign to the program.
+        """
+        entry, instance = _lookable(entry), self._instance(entry.name)
+        own = None if instance is None else replace(instance, release=None)
+        return self.served(entry, folder_of(self._settings, entry, own))
 
     def of(self, connection: Connection | None) -> tuple[Selection, Target]:
         """Return the configured instance of a connection, or raise `not_found`."""
@@ -65,15 +81,29 @@ class Targets:
         raise refuse("not_found", "There is no such connection.")
 
     def folder(self, entry: Entry) -> ConnectorFolder | Defined:
-        """Return what serves a configured instance."""
-        from headwater.catalog.instances import Instances
+        """Return what serves a configured instance. One of a release is read once: its digest says all of it."""
+        instance = self._instance(entry.name)
+        if instance is None or instance.release is None:
+            return folder_of(self._settings, entry, instance)
+        named = (instance.release, entry.connector)
+        if named not in self._released:
+            self._released[named] = folder_of(self._settings, entry, instance)
+        return self._released[named]
 
-        return folder_of(self._settings, entry, Instances(self._settings.collect_path).all().get(entry.name))
+    def release_of(self, name: str) -> str | None:
+        """Return the digest of the release that an instance opted in to, None for any other."""
+        instance = self._instance(name)
+        return None if instance is None else instance.release
 
     def target(self, entry: Entry) -> Target:
         """Return a configured instance as a target; one of a disabled connector can still be looked at."""
-        entry = entry if not entry.enabled and entry.pins is None else admitted(entry)
+        entry = _lookable(entry)
         return self.served(entry, self.folder(entry))
+
+    def _instance(self, name: str) -> Instance | None:
+        from headwater.catalog.instances import Instances
+
+        return Instances(self._settings.collect_path).all().get(name)
 
     def served(self, entry: Entry, folder: ConnectorFolder | Defined) -> Target:
         """Return an instance as a target, by what serves it."""
@@ -100,6 +130,10 @@ class Targets:
             provider="" if integration is None else integration.provider,
             refreshes=integration is not None and "credential_refresh" in integration.capabilities,
         )
+
+
+def _lookable(entry: Entry) -> Entry:
+    return entry if not entry.enabled and entry.pins is None else admitted(entry)
 
 
 def _origin(endpoint: str) -> str:

@@ -4,12 +4,15 @@ import json
 from collections.abc import Iterator
 from hashlib import sha256
 from itertools import islice
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from headwater import limits
 from headwater.manifest.faults import Fault, escaped
+
+_DIGEST_DIGITS: Final = 64
+_HEXADECIMAL: Final = frozenset("0123456789abcdef")
 
 
 def parse(document: bytes) -> tuple[dict[str, Any], list[Fault]]:
@@ -33,6 +36,11 @@ def digest(value: Any) -> str:
     """Return the SHA-256, in lower hex, of canonical JSON: keys sorted, no white space, UTF-8."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return sha256(text.encode()).hexdigest()
+
+
+def is_digest(value: Any) -> bool:
+    """Whether a value can be a SHA-256 as it is written everywhere: 64 hexadecimal digits, in lower case."""
+    return isinstance(value, str) and len(value) == _DIGEST_DIGITS and _HEXADECIMAL.issuperset(value)
 
 
 def children(node: Any) -> Iterator[tuple[str, Any]]:

@@ -21,14 +21,13 @@ import msgspec
 
 from headwater import limits
 from headwater.errors import HeadwaterError, refuse
-from headwater.manifest.document import parse
+from headwater.manifest.document import is_digest, parse
 
 SCHEMA: Final = "urn:beyond10x:connectors-definitions-index:1"
 UNCHANGED: Final = "Nothing was installed."
 FEATURES: Final = frozenset({"embedded_text", "query_fixed", "query_folds", "rate_limit_headers"})
 
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-_DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 _FEATURE: Final = re.compile(rf"[a-z0-9_]{{1,{limits.RELEASE_FEATURE_BYTES}}}")
 
 
@@ -70,33 +69,34 @@ class Release(msgspec.Struct, frozen=True):
         return sha256(self.document).hexdigest()
 
 
-def read_release(document: bytes, tag: str) -> Release:
-    """Read the index of the release with a tag.
+def read_release(document: bytes, tag: str | None, safe: str = UNCHANGED) -> Release:
+    """Read the index of the release with a tag; None for one that is known by its digest.
 
     Raise `unknown_format_version` for another format, else `release_invalid` for what is not that format, else
-    `unmet_feature` with the first feature that this build does not have (CLI-508 to CLI-512, CLI-517).
+    `unmet_feature` with the first feature that this build does not have (CLI-508 to CLI-512, CLI-517). `safe` is what
+    is unharmed then.
     """
     root, faults = parse(document)
     if faults:
-        raise invalid("its index is no JSON object in which each member stands once")
+        raise invalid("its index is no JSON object in which each member stands once", safe)
     if root.get("schema") != SCHEMA:
         message = "This Headwater does not read the format of the release."
-        raise refuse("unknown_format_version", message, safe=UNCHANGED)
+        raise refuse("unknown_format_version", message, safe=safe)
     try:
         index = msgspec.convert(root, Index)
     except msgspec.ValidationError:
-        raise invalid("its index lacks a member, or has one too many or of another type") from None
+        raise invalid("its index lacks a member, or has one too many or of another type", safe) from None
     if why := _fault(index, tag):
-        raise invalid(why)
+        raise invalid(why, safe)
     for feature in index.features:
         if feature not in FEATURES:
-            raise refuse("unmet_feature", safe=UNCHANGED, feature=feature)
+            raise refuse("unmet_feature", safe=safe, feature=feature)
     return Release(index, document)
 
 
-def invalid(why: str) -> HeadwaterError:
+def invalid(why: str, safe: str = UNCHANGED) -> HeadwaterError:
     """Return the refusal of a release that is not what its format says."""
-    return refuse("release_invalid", f"The release is not what its format says: {why}.", safe=UNCHANGED)
+    return refuse("release_invalid", f"The release is not what its format says: {why}.", safe=safe)
 
 
 def mismatch(file: str) -> HeadwaterError:
@@ -104,14 +104,14 @@ def mismatch(file: str) -> HeadwaterError:
     return refuse("digest_mismatch", safe=UNCHANGED, file=file)
 
 
-def _fault(index: Index, tag: str) -> str:
+def _fault(index: Index, tag: str | None) -> str:
     """Return what in an index is not its format, nothing where all is (CLI-509, CLI-511)."""
     digests = [index.asset.sha256, *(file.sha256 for file in index.files)]
-    if index.tag != tag:
+    if tag is not None and index.tag != tag:
         return "its index is of another tag"
     if not _COMMIT.fullmatch(index.commit):
         return "its commit is not 40 or 64 hexadecimal digits"
-    if not all(map(_DIGEST.fullmatch, digests)):
+    if not all(map(is_digest, digests)):
         return "a digest of its index is not 64 hexadecimal digits"
     if not _is_segment(index.asset.name):
         return "the name of its asset is not one part of a path"

@@ -20,7 +20,7 @@ from headwater.link.owner import VERSION, Place, build
 from headwater.link.unix import Handed, Message, serving
 from headwater.owner.answers import Answers
 from headwater.owner.scheduling import Scheduling
-from headwater.owner.served import served
+from headwater.owner.served import automatic
 from headwater.owner.supervisor import Supervisor
 
 Answer = Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
@@ -52,7 +52,7 @@ class Owner:
                 loop.add_signal_handler(number, self._ending.set)
             bounds = (limits.REQUEST_MAX_SECONDS + limits.OWNER_MARGIN_SECONDS, limits.LINK_INPUT_BYTES)
             with contextlib.suppress(HeadwaterError):  # what cannot be read refuses whoever asks for it
-                self.supervisor.begin_automatic(served(self._host.settings))
+                self.supervisor.begin_automatic(automatic(self._host.settings))
             async with serving(place.socket, self._answer, *bounds), self._scheduling.running():
                 await self._until_done(lambda: _is_at(place, lock))
                 await self.supervisor.stop_all()

@@ -1,6 +1,7 @@
 """What an owner serves: each configured instance, with its integration where that brings code."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from headwater.catalog.instances import Instances
 from headwater.configuration.model import Entry
 from headwater.configuration.revisions import derived
 from headwater.configuration.selecting import Selection, select
-from headwater.errors import refuse
+from headwater.errors import HeadwaterError, refuse
 from headwater.joining.configured import configuration_of, declared_by, folder_of
 from headwater.manifest.integration import Integration
 from headwater.settings import Settings
@@ -43,10 +44,15 @@ def check_configuration(settings: Settings, asked: Mapping[str, Any]) -> None:
         raise refuse("owner_build_mismatch", message, command="headwater setup owner-stop")
 
 
-def served(settings: Settings) -> Sequence[Served]:
-    """Return every instance that can be served; raise `invalid_configuration` where the file cannot be used."""
-    entries = configuration_of(settings).instances
-    return [_served(settings, entry) for entry in entries if entry.pins is None and entry.enabled]
+def automatic(settings: Settings) -> Iterator[Served]:
+    """Yield the instances that start with the owner; one that cannot be served refuses only whoever asks for it.
+
+    Raise `invalid_configuration` where the file cannot be used.
+    """
+    for entry in _entries(settings):
+        if entry.startup == "automatic":
+            with suppress(HeadwaterError):
+                yield _served(settings, entry)
 
 
 def selected(settings: Settings, selection: Selection) -> Served:
@@ -56,10 +62,14 @@ def selected(settings: Settings, selection: Selection) -> Served:
 
 def identified(settings: Settings, instance_id: str) -> Served:
     """Return the instance of an id, or raise `not_found`."""
-    for one in served(settings):
-        if one.instance_id == instance_id:
-            return one
+    for entry in _entries(settings):
+        if entry.instance_id == instance_id:
+            return _served(settings, entry)
     raise refuse("not_found", "The configuration has no such instance.", command="headwater instances list")
+
+
+def _entries(settings: Settings) -> list[Entry]:
+    return [entry for entry in configuration_of(settings).instances if entry.pins is None and entry.enabled]
 
 
 def _served(settings: Settings, entry: Entry) -> Served:

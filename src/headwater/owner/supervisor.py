@@ -7,7 +7,7 @@ harms no other; nothing is started anew by itself. An instance that a person sto
 import asyncio
 import contextlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -73,7 +73,7 @@ class Supervisor:
         except TimeoutError:
             raise refuse("timeout", "The instance's program did not become ready in time.", stage="readiness") from None
 
-    def begin_automatic(self, served: Sequence[Served]) -> None:
+    def begin_automatic(self, served: Iterable[Served]) -> None:
         """Start what is to start by itself, and was not stopped. Nobody waits for it (CLI-800)."""
         for one in served:
             brings_code = one.integration is not None and one.instance_id not in self._live

@@ -151,3 +151,43 @@ def test_names_have_a_connector_and_an_instance(name):
     """A name is two words of safe characters."""
     with pytest.raises(HeadwaterError):
         valid_name(name)
+
+
+@pytest.mark.clause("CLI-528")
+def test_a_release_is_named_and_taken_away_without_a_trace(tmp_path):
+    """The key is one line of the instance's own table; every other byte stays."""
+    path = tmp_path / "collect.toml"
+    text = 'format = "headwater-collect/1"  # mine\n\n[instances."a/b"]\nfolder = "/x"  # here\n\n# keep me\n'
+    path.write_text(text)
+    path.chmod(0o600)
+    instances = Instances(path)
+    instances.opt_in("a/b", "0" * 64)
+    assert path.read_text() == text.replace("# here\n", f'# here\nrelease = "{"0" * 64}"\n')
+    instances.opt_in("a/b", "1" * 64)
+    assert instances.find("a/b").release == "1" * 64
+    instances.opt_out("a/b", forget=False)
+    assert (path.read_text(), path.stat().st_mode & 0o777) == (text, 0o600)
+
+
+@pytest.mark.clause("CLI-528")
+def test_what_is_set_up_of_an_instance_leaves_its_release_alone(tmp_path):
+    """Options and a schedule come and go beside the key."""
+    instances = Instances(tmp_path / "collect.toml")
+    instances.opt_in("a/b", "0" * 64)
+    instances.add(replace(instances.find("a/b"), options={"x": 1}))
+    instances.set_schedule("a/b", {"every": "6h"})
+    instances.remove_schedule("a/b")
+    assert instances.find("a/b").release == "0" * 64
+    instances.opt_out("a/b", forget=False)
+    assert instances.find("a/b") == Instance("a/b", {"x": 1})
+
+
+@pytest.mark.clause("CLI-528")
+def test_an_instance_that_is_written_in_one_line_is_opted_in_by_its_person_alone(tmp_path):
+    path = tmp_path / "collect.toml"
+    text = 'format = "headwater-collect/1"\ninstances = { "a/b" = { folder = "/x" } }\n'
+    path.write_text(text)
+    path.chmod(0o600)
+    with pytest.raises(HeadwaterError) as refused:
+        Instances(path).opt_in("a/b", "0" * 64)
+    assert (refused.value.code, path.read_text()) == ("invalid_configuration", text)

@@ -58,14 +58,15 @@ class Code(NamedTuple):
     """Whether the same may be asked again later: nothing was changed, and nobody has to do anything meanwhile."""
 
 
-# An opaque reference to the connection or the request that a failure belongs to says nothing of either.
-ALWAYS: Final = frozenset({"connection", "request_id"})
+# An opaque reference to what a failure belongs to says nothing of it.
+ALWAYS: Final = frozenset({"acquisition", "connection", "request_id"})
 # What the integration contract adds to any failure: a code of its closed list, a flag, whole seconds to wait (INT-285).
 INTEGRATED: Final = frozenset({"integration_code", "retryable", "retry_after"})
+# What became of a write is told with whatever it failed by (CLI-712).
+WRITTEN: Final = frozenset({"mutation", "source_audit"})
 
 _REVISION: Final = "field revision_expected read_with"
-_WRITE: Final = "mutation source_audit acquisition"
-_SERVICE: Final = f"service_code service_reason retry_after_seconds cause attempts {_WRITE}"
+_SERVICE: Final = "service_code service_reason retry_after_seconds cause attempts"
 _CONFIGURATION: Final = (
     "configuration_rule configuration_format instance_id configuration_bytes configuration_limit explanation"
 )
@@ -86,10 +87,10 @@ CONTRACT: Final[Mapping[str, Code]] = {
     ),
     "confirmation_required": Code("usage", "arguments", "retry_explicitly", "This has to be confirmed."),
     "custody_unavailable": Code(
-        "operational", "custody", "unlock_keyring", "The place of the credentials cannot be used.", _WRITE
+        "operational", "custody", "unlock_keyring", "The place of the credentials cannot be used."
     ),
     "custody_read_only": Code(
-        "operational", "custody", "check_configuration", "The place of the credentials can only be read.", _WRITE
+        "operational", "custody", "check_configuration", "The place of the credentials can only be read."
     ),
     "metadata_unavailable": Code("operational", "observation", "retry_status", "The database cannot be used."),
     "metadata_schema_newer": Code(
@@ -98,12 +99,12 @@ CONTRACT: Final[Mapping[str, Code]] = {
     "revision_conflict": Code(
         "operational", "publication", "retry_explicitly", "It was changed meanwhile; nothing was written."
     ),
-    "outcome_unknown": Code("operational", "publication", "retry_status", "It is not known what came of it.", _WRITE),
+    "outcome_unknown": Code("operational", "publication", "retry_status", "It is not known what came of it."),
     "identity_mismatch": Code(
-        "operational", "admission", "revoke_connection", "That is another account than the connection's.", _WRITE
+        "operational", "admission", "revoke_connection", "That is another account than the connection's."
     ),
     "lifecycle_conflict": Code(
-        "operational", "admission", "retry_status", "It is not in the state for this.", f"{_REVISION} acquisition"
+        "operational", "admission", "retry_status", "It is not in the state for this.", _REVISION
     ),
     "incarnation_mismatch": Code("operational", "stop", "retry_status", "The process named is not the one running."),
     "readiness_mismatch": Code(
@@ -124,40 +125,36 @@ CONTRACT: Final[Mapping[str, Code]] = {
         "operational", "admission", "none", "It is not clear which connection is meant.", "connections"
     ),
     "approval_required": Code("operational", "admission", "none", "This has to be approved first.", "approval_steps"),
-    "approval_refused": Code("operational", "admission", "none", "The approval does not fit.", _WRITE),
-    "approval_replayed": Code("operational", "admission", "retry_status", "The approval was used before.", _WRITE),
-    "idempotency_conflict": Code("operational", "admission", "none", "The key was used for something else.", _WRITE),
+    "approval_refused": Code("operational", "admission", "none", "The approval does not fit."),
+    "approval_replayed": Code("operational", "admission", "retry_status", "The approval was used before."),
+    "idempotency_conflict": Code("operational", "admission", "none", "The key was used for something else."),
     "stale_cursor": Code(
         "operational", "observation", "retry_explicitly", "The cursor is of another list, or too old."
     ),
-    "revoked": Code("operational", "admission", "create_connection", "The connection was revoked.", _WRITE),
-    "forbidden": Code(
-        "operational", "admission", "request_permission", "This is not permitted.", f"service_reason {_WRITE}"
-    ),
+    "revoked": Code("operational", "admission", "create_connection", "The connection was revoked."),
+    "forbidden": Code("operational", "admission", "request_permission", "This is not permitted.", "service_reason"),
     "not_granted": Code(
         "operational",
         "admission",
         "repair_connection",
         "The connection does not permit this now.",
-        f"service_reason {_WRITE}",
+        "service_reason",
     ),
     "unavailable": Code(
         "operational",
         "admission",
         "retry_explicitly",
         "The service cannot be reached.",
-        f"service_code retry_after_seconds cause attempts {_CLOCK} {_INSTALLED} {_WRITE}",
+        f"service_code retry_after_seconds cause attempts {_CLOCK} {_INSTALLED}",
         passes=True,
     ),
-    "timeout": Code(
-        "operational", "admission", "retry_explicitly", "It did not answer in time.", f"cause attempts {_WRITE}"
-    ),
+    "timeout": Code("operational", "admission", "retry_explicitly", "It did not answer in time.", "cause attempts"),
     "capacity": Code(
         "operational",
         "admission",
         "retry_explicitly",
         "There is too much at once.",
-        f"cause attempts {_WRITE}",
+        "cause attempts",
         passes=True,
     ),
     "unsupported": Code("operational", "admission", "none", "This is not supported here.", "field"),

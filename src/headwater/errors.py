@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from errno import EAGAIN, EMFILE, ENFILE, ENOMEM
 from typing import Any, Final
 
-from headwater.codes import ALWAYS, CODES, INTEGRATED, Kind, NextAction, Stage
+from headwater.codes import ALWAYS, CODES, INTEGRATED, WRITTEN, Kind, NextAction, Stage
 
 EXITS: Final[Mapping[Kind, int]] = {"usage": 2, "operational": 1, "interrupted": 130}
 
@@ -42,7 +42,7 @@ class HeadwaterError(Exception):
         **data: Any,
     ) -> None:
         row = CODES[code]
-        if unknown := data.keys() - ALWAYS - INTEGRATED - set(row.members.split()):
+        if unknown := data.keys() - ALWAYS - INTEGRATED - WRITTEN - set(row.members.split()):
             raise TypeError(f"a refusal of {code} has no member {', '.join(sorted(unknown))}")
         self.code = code
         self.kind = row.kind

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from headwater.collect.gaps import Turn
     from headwater.collect.ports import Outcome, Respondent
     from headwater.collect.schedules import PastRun
+    from headwater.joining.approving import Approving
     from headwater.joining.configuring import Configuring
     from headwater.joining.connecting import Connecting
     from headwater.joining.control import Question
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from headwater.joining.handing import Handing
     from headwater.joining.integrating import Integrating
     from headwater.joining.operating import Operating
+    from headwater.joining.opting import Opting
     from headwater.joining.owning import Owning
     from headwater.joining.programs import CollectRequest, Program, Watching
     from headwater.joining.readiness import Readiness
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from headwater.joining.reusing import Reusing
     from headwater.joining.signing_in import SigningIn
     from headwater.joining.webhooks import Webhooks
+    from headwater.joining.writing import Writes
     from headwater.secret import Secret
     from headwater.store.sqlite.cursors import StreamState
     from headwater.store.sqlite.reading import Reader
@@ -169,9 +172,9 @@ class Host:
         return placed_options(self.settings, instance.name, self._folder_of(instance))
 
     def _folder_of(self, instance: Instance) -> ConnectorFolder:
-        from headwater.catalog.folders import folder_at
+        from headwater.joining.configured import connector_of
 
-        return folder_at(instance.folder) if instance.folder is not None else self.catalog.find(instance.connector)
+        return connector_of(self.settings, instance.connector, instance)
 
     async def check(
         self,
@@ -215,6 +218,13 @@ class Host:
         from headwater.joining.releases import Releases
 
         return Releases(self.settings)
+
+    @property
+    def opting(self) -> Opting:
+        """Which instances are served by a release of definitions."""
+        from headwater.joining.opting import Opting
+
+        return Opting(self.settings)
 
     # Collecting.
 
@@ -342,6 +352,20 @@ class Host:
         from headwater.joining.operating import Operating
 
         return Operating(self.settings, self.connecting)
+
+    @property
+    def approving(self) -> Approving:
+        """What may be written at providers, and the approvals of it."""
+        from headwater.joining.approving import Approving
+
+        return Approving(self.settings, self.operating, self._passphrase)
+
+    @property
+    def writing(self) -> Writes:
+        """What changes something at providers."""
+        from headwater.joining.writing import Writes
+
+        return Writes(self.settings, self.connecting, self.operating, self.approving)
 
     def defining(self, path: Path, root: Path | None) -> Defining:
         """Read a definition that a person named. See `Defining`."""

@@ -273,6 +273,26 @@ REQUEST_MAX_SECONDS: Final = 120.0
 RESEND_MARGIN_SECONDS: Final = 0.5
 DEFINED_CONNECTORS: Final = 64  # of definitions that were named on the command line
 INVOCATIONS_KEPT: Final = 10_000  # reads of one instance, in the journal
+# The guard of a write: the reads before it, and what is checked in all.
+GUARD_LOOKS: Final = 4
+GUARD_CHECKS: Final = 16
+
+# Approvals: what a policy names, keys that are kept, and what a subject, a proof and its parts may hold.
+POLICY_BYTES: Final = 1 * MIB
+SIGNING_KEYS: Final = 128
+SUBJECT_BYTES: Final = 8 * KIB
+PROOF_BYTES: Final = 20 * KIB
+PROOF_HEADER_BYTES: Final = 512
+PROOF_CLAIMS_BYTES: Final = 12 * KIB
+PROOF_TOKEN_BYTES: Final = 18 * KIB
+# How long a proof counts, how much before its issue it does already, and how far the clock may go back unnoticed.
+PROOF_SECONDS: Final = 295
+PROOF_EARLY_SECONDS: Final = 5
+CLOCK_SLACK_SECONDS: Final = 2
+# Writes: a key that makes one the same, how long its answer is told again, and attempts of one instance that are kept.
+IDEMPOTENCY_KEY_BYTES: Final = 256
+REPLAY_SECONDS: Final = 24 * 3600
+ATTEMPTS_KEPT: Final = 100_000
 # What a result is reduced to: paths of one list, steps of one path.
 SHAPING_PATHS: Final = 256
 SHAPING_STEPS: Final = 64

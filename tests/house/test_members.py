@@ -2,7 +2,7 @@
 
 import pytest
 
-from headwater.codes import ALWAYS, CONTRACT, INTEGRATED
+from headwater.codes import ALWAYS, CONTRACT, INTEGRATED, WRITTEN
 
 # Each member of a failure, and the only codes it may stand with (cli-types section 4).
 ONLY = {
@@ -40,7 +40,12 @@ def test_a_member_stands_with_its_own_codes_alone(member):
 
 @pytest.mark.clause("CLI-1130")
 def test_beside_its_table_a_failure_has_opaque_references_alone():
-    assert {"connection", "request_id"} == ALWAYS
+    assert {"acquisition", "connection", "request_id"} == ALWAYS
+
+
+@pytest.mark.clause("CLI-712")
+def test_what_became_of_a_write_is_told_whatever_it_failed_by():
+    assert {"mutation", "source_audit"} == WRITTEN
 
 
 def test_the_integration_contract_adds_no_text_to_it():

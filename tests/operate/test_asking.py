@@ -96,6 +96,12 @@ class TestRateLimits:
         desk.replies[ORDERS] = Reply(status=503, headers={"Retry-After": "7"})
         assert "retry_after_seconds" not in desk.refused().data
 
+    @pytest.mark.clause("CLI-1123")
+    @pytest.mark.parametrize(("other", "told"), [("70", 70), ("71", None), ("soon", None)])
+    def test_two_lines_name_a_delay_only_where_they_agree(self, desk, other, told):
+        desk.replies[ORDERS] = Reply(status=429, headers={"Retry-After": "70", "retry-after": other})
+        assert desk.refused().data.get("retry_after_seconds") == told
+
     @pytest.mark.clause("CLI-1124")
     def test_where_there_is_the_time_it_is_asked_once_more(self, desk):
         def once(asked):
@@ -269,7 +275,9 @@ class TestAdmission:
         assert failure_of(desk.refused("orders.list")) == ("forbidden", "admission", "request_permission", None)
         assert desk.paths == []
 
-    def test_without_permissions_every_read_is_permitted_and_no_write(self, desk):
+    def test_without_permissions_everything_is_permitted_and_a_write_still_needs_an_approval(self, desk):
+        assert desk.refused("orders.cancel", {"number": "1"}).code == "approval_required"
+        desk.configure('permissions = { profiles = ["api_token"], operations = ["orders.list"] }\n')
         assert desk.refused("orders.cancel", {"number": "1"}).code == "forbidden"
 
     @pytest.mark.clause("CLI-574")

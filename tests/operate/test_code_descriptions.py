@@ -46,7 +46,7 @@ class TestLaunching:
         (counter.headwater.place / "key").unlink()
         asked = len(counter.running.asked)
         page = counter.type(*LIST).result
-        assert [one["id"] for one in page["operations"]] == ["anything", "orders.list", "orders.show"]
+        assert [one["id"] for one in page["operations"]] == ["anything", "orders.cancel", "orders.list", "orders.show"]
         assert (page["source"], page["stale"]) == ("cached", True)
         assert counter.status()["state"] == "ready"
         counter.stop()

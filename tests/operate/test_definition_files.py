@@ -12,6 +12,7 @@ from operate.desk import TOKEN, Desk
 from signin.provider import Reply
 from signin.terminal import terminal
 
+from headwater.errors import HeadwaterError
 from headwater.manifest.provider_definition import examine_provider
 
 AUTH = """
@@ -319,6 +320,28 @@ class TestCache:
         records = (typed.state / "definitions" / "instances.toml").read_text()
         assert records.count("[connectors.") == 1
 
+    @pytest.mark.clause("CLI-1062", "CLI-936")
+    @pytest.mark.parametrize("selects", ["orders.list", "no.such"])
+    def test_another_file_that_takes_its_place_before_it_is_selected_is_told(self, unconnected, typed, file, selects):
+        other = file.with_name("other.toml")
+        other.write_text(definition(unconnected.running.url + "/other", more='id = "desk"'))
+        host = unconnected.host
+        ours, theirs = host.defining(file, None), host.defining(other, None)
+
+        def raced():
+            with ours.recorded("definition") as name:
+                with theirs.recorded("definition"):
+                    pass
+                return host.operating.aimed(name, selects)
+
+        with pytest.raises(HeadwaterError) as caught:
+            raced()
+        error = caught.value
+        assert (error.code, error.stage, error.next_action) == ("revision_conflict", "publication", "retry_explicitly")
+        with theirs.recorded("definition") as name:
+            assert host.operating.aimed(name, "orders.list").target.endpoint.endswith("/other")
+        assert unconnected.running.asked == []
+
     @pytest.mark.clause("CLI-1074", "CLI-1094")
     def test_of_several_connections_one_has_to_be_named(self, unconnected, typed, file, entry):
         connected(typed, file, entry)
@@ -336,6 +359,16 @@ class TestCache:
         listed = typed.type("instances", "list").result["instances"]
         assert [row["connector"] for row in listed] == ["shop"]
         assert "desk" not in typed.type("setup", "check").stdout
+
+    @pytest.mark.clause("CLI-553")
+    def test_an_instance_that_is_configured_has_the_name_before_one_that_is_recorded(self, typed, file, entry):
+        connected(typed, file, entry)
+        assert typed.type("invoke", "desk/definition", *ASK).status == 0
+        config = typed.place / "config.toml"
+        config.write_text(config.read_text() + "\n[connectors.desk.instances.definition]\n")
+        told = typed.type("invoke", "desk/definition", *ASK)
+        assert (told.status, told.failure["code"]) == (1, "not_found")
+        assert "no such connector" in told.failure["message"]
 
     @pytest.mark.clause("CLI-1068")
     @pytest.mark.parametrize(

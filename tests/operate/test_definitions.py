@@ -35,7 +35,8 @@ def described(text: str) -> Description:
 def test_the_definitions_that_are_brought_along_are_in_order():
     found = [folder.definition for folder in bundled() if (folder.path / "operations.toml").exists()]
     assert len(found) >= 2
-    assert all(one.effect == "read" for definition in found for one in definition.operations.values())
+    writes = [one for definition in found for one in definition.operations.values() if one.effect == "write"]
+    assert all(one.body is not None and one.body["additionalProperties"] is False for one in writes)
 
 
 @pytest.mark.clause("CLI-1095", "CLI-572")
@@ -145,9 +146,9 @@ class TestDescriptions:
         assert elsewhere.operations["orders.show"].schema != one.operations["orders.show"].schema
 
     @pytest.mark.clause("CLI-272")
-    def test_only_reads_are_permitted_where_nothing_is_said(self):
+    def test_everything_is_permitted_where_nothing_is_said(self):
         one = described(OPERATIONS)
-        assert [found.operation.id for found in one.permitted()] == ["orders.list", "orders.show"]
+        assert [found.operation.id for found in one.permitted()] == ["orders.cancel", "orders.list", "orders.show"]
         assert allowed_by(one.operations, ()) == frozenset()
 
     def test_a_number_may_be_given_as_text_and_several_as_an_array(self):

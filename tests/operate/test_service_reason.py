@@ -197,7 +197,7 @@ def test_a_run_with_letters_and_digits_may_be_shorter() -> None:
         assert admitted("no 1" + "-" * (size - 2) + "a no", []) is None
 
 
-@pytest.mark.clause("CLI-1108")
+@pytest.mark.clause("CLI-1108", "CLI-1113")
 @pytest.mark.parametrize(
     ("word", "told"),
     [

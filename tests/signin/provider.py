@@ -19,16 +19,21 @@ class Asked:
     path: str
     headers: dict[str, str]
     form: dict[str, str]
+    body: bytes = b""
 
 
 @dataclass
 class Reply:
-    """What is answered. `body` may be bytes, or anything that is JSON; `cut` answers half of it and hangs up."""
+    """What is answered. `body` may be bytes, or anything that is JSON.
+
+    `cut` answers half of it and hangs up, `dropped` hangs up without a word.
+    """
 
     status: int = 200
     body: Any = b""
     headers: dict[str, str] = field(default_factory=dict)
     cut: bool = False
+    dropped: bool = False
 
 
 @dataclass
@@ -51,10 +56,15 @@ def provider(
 
         def do_GET(self) -> None:
             length = int(self.headers.get("Content-Length") or 0)
-            form = dict(parse_qsl(self.rfile.read(length).decode(), keep_blank_values=True))
-            asked = Asked(self.command, self.path, {name.lower(): text for name, text in self.headers.items()}, form)
+            sent = self.rfile.read(length)
+            form = dict(parse_qsl(sent.decode(), keep_blank_values=True))
+            headers = {name.lower(): text for name, text in self.headers.items()}
+            asked = Asked(self.command, self.path, headers, form, sent)
             running.asked.append(asked)
             reply = running.answer(asked)
+            if reply.dropped:
+                self.close_connection = True
+                return
             body = reply.body if isinstance(reply.body, bytes) else json.dumps(reply.body).encode()
             self.send_response(reply.status)
             for name, value in {"Content-Type": "application/json", **reply.headers}.items():
@@ -64,6 +74,15 @@ def provider(
             self.wfile.write(body)
 
         def do_POST(self) -> None:
+            self.do_GET()
+
+        def do_PUT(self) -> None:
+            self.do_GET()
+
+        def do_PATCH(self) -> None:
+            self.do_GET()
+
+        def do_DELETE(self) -> None:
             self.do_GET()
 
         def log_message(self, *_: object) -> None:

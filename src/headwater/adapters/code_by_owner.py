@@ -44,6 +44,13 @@ class CodeByOwner:
 
         An owner that is gone before it answers leaves it open what came of it (CLI-928).
         """
+        try:
+            return (await self.run(described, given, until)).result()
+        except Unfinished as failure:
+            raise failure.meaning() from None
+
+    async def run(self, described: Described, given: Mapping[str, Any], until: float) -> "Done":
+        """Have the code do an operation, once. Raise `Unfinished` where it says that it did not."""
         members = {
             "operation": described.operation.id,
             "revision": described.revision,
@@ -57,11 +64,34 @@ class CodeByOwner:
                 error.stage = "dispatch"
             raise
         if "failure" in told:
-            raise failed(told["failure"]["code"], told["failure"]["retry_after"])
-        if "too_large" in told:
+            raise Unfinished(told["failure"]["code"], told["failure"]["retry_after"])
+        return Done(told.get("result"))
+
+
+class Unfinished(Exception):
+    """Code says, by a code of the integration contract, that it did not do what it was asked."""
+
+    def __init__(self, code: str, retry_after: int | None) -> None:
+        super().__init__(code)
+        self.code, self._retry_after = code, retry_after
+
+    def meaning(self) -> HeadwaterError:
+        """Return what that means as a failure."""
+        return failed(self.code, self._retry_after)
+
+
+@dataclass(frozen=True)
+class Done:
+    """Code did what it was asked. `text` is what it says of that, None where that is too large to cross."""
+
+    text: str | None
+
+    def result(self) -> Any:
+        """Return it, or raise why it cannot be told."""
+        if self.text is None:
             raise lost(NoReply("too_large", sent=True))
         try:
-            return decoded(told["result"].encode())
+            return decoded(self.text.encode())
         except Undecodable:
             raise strange() from None
 

@@ -30,6 +30,30 @@ def document(text: str | None, path: str | None, *, stdin: bool) -> Any:
         raise NoDocument("The input is not one JSON value.") from None
 
 
+def business(text: str | None, path: str | None, *, stdin: bool) -> Any:
+    """Return the value of exactly one source, for an approval: what cannot be decoded is `invalid_input` (CLI-022)."""
+    import click
+
+    if (text is not None) + (path is not None) + stdin != 1:
+        raise click.UsageError("one input", click.get_current_context())
+    try:
+        return document(text, path, stdin=stdin)
+    except NoDocument:
+        raise _unread("The input is not one JSON value.") from None
+
+
+def policy_document(path: str) -> tuple[str, ...]:
+    """Read a policy from a file. Raise `invalid_input` of the field `input_file`."""
+    from headwater.operate.writes.policy import read_policy
+
+    try:
+        with open(0 if path == "-" else path, "rb", closefd=path != "-") as file:
+            return read_policy(file.read(limits.POLICY_BYTES + 1))
+    except (OSError, ValueError):
+        message = "The policy's document cannot be read."
+    raise refuse("invalid_input", message, safe="Nothing was changed.", field="input_file")
+
+
 def _bytes(text: str | None, path: str | None) -> bytes:
     if text is not None:
         return os.fsencode(text)

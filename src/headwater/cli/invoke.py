@@ -58,6 +58,7 @@ class Options(Struct, frozen=True):
 )
 @click.option("--credential-file", metavar="PATH", help="The credential for it, if it has to be connected first.")
 @click.option("--approval-file", metavar="PATH", help="The approval of a write.")
+@click.option("--approve", **_ON, help="Show the write, ask at the terminal, and do it once that is answered with yes.")
 @click.option("--idempotency-key", metavar="KEY", help="What makes a write the same one when it is asked again.")
 @click.option("--describe", **_ON, help="Show the operation, and ask nothing.")
 @pass_cli
@@ -77,6 +78,11 @@ def invoke(cli: Cli, /, words: tuple[str, ...], **asked: Any) -> None:
     given = document(asked["input_json"], asked["input_file"], stdin=asked["input_stdin"])
     aimed.check(given)
     connect = partial(by_file.connect, aimed) if by_file is not None else None
+    if aimed.described.operation.effect == "write":
+        from headwater.cli.writing import write
+
+        _tell(cli, write(cli, aimed, given, (options, asked), connect), options)
+        return
     if options.pages is not None:
         from headwater.cli.walking import walk
 
@@ -146,17 +152,18 @@ def _seconds(milliseconds: int | None) -> float:
 
 
 def _check_effect(aimed: Aimed, asked: Mapping[str, Any]) -> None:
-    """Refuse what does not go with a read or with a write, then a write, for which there are no approvals yet."""
+    """Refuse what does not go with a read or with a write, then a write without an approval (CLI-574, CLI-575)."""
     from headwater.operate.admission import admit_read
 
     operation = aimed.described.operation
     is_read = operation.effect == "read"
-    for name in ("approval_file", "idempotency_key") if is_read else ("each", "walk"):
+    for name in ("approval_file", "approve", "idempotency_key") if is_read else ("each", "walk"):
         if asked[name]:
             raise _misfit(name, f"--{name.replace('_', '-')} is not for an operation that {operation.effect}s.")
-    if not is_read and asked["approval_file"] is not None:
-        raise refuse("unsupported", "Writes with an approval are not supported yet.", safe="Nothing was sent.")
-    admit_read(aimed.described)
+    if asked["approve"] and asked["approval_file"] is not None:
+        raise _misfit("approval_file", "--approval-file does not stand beside --approve.")
+    if not asked["approve"] and asked["approval_file"] is None:
+        admit_read(aimed.described, aimed.target.name)
     if asked["walk"] and operation.walk is None:
         message = "The operation declares no pages to walk."
         raise refuse("unsupported", message, safe="Nothing was sent.", field="walk")

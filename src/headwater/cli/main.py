@@ -23,6 +23,7 @@ COMMANDS = {
     "collect schedule": ("schedule:schedule", "Collect on a schedule: set when, and run the scheduler."),
     "operations": ("operations:operations", "What can be asked of the services that are connected."),
     "invoke": ("invoke:invoke", "Ask a service one thing: an operation of an instance."),
+    "approvals": ("approvals:approvals", "What may be written at a service, and the approval of one write."),
     "streams": ("streams:streams", "What has been collected, stream by stream."),
     "records": ("records:records", "Look at records: list, search, get, history, export."),
     "runs": ("runs:runs", "What committed, what was withheld, and why."),
@@ -38,7 +39,7 @@ COMMANDS = {
     "adapters": ("instances:adapters", "The old name of instances (deprecated)."),
     "connections": ("connections:connections", "Accounts, connected once to the instances that need them."),
     "connectors": ("connectors:connectors", "What can be run; make one; check one; add one."),
-    "definitions": ("definitions:definitions", "Releases of definitions: install one."),
+    "definitions": ("definitions:definitions", "Releases of definitions: install one, and use it."),
     "completions": ("completions:completions", "Print what a shell needs to complete commands."),
 }
 

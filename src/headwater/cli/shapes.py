@@ -8,10 +8,8 @@ connector said.
 from collections.abc import Mapping
 from typing import Any, Final
 
-Shape = Any
+from headwater.cli.operating_shapes import MAYBE_TEXT, NAMES, OPERATING, OPERATION, SELECTORS, Shape
 
-MAYBE_TEXT: Final = (str, None)
-_NAMES: Final = [str]
 _COUNTS: Final = {"accepted": int, "unchanged": int, "deleted": int, "rejected": int, "gaps": int}
 _FAULTS: Final = [{"pointer": str, "rule": str, "message": str}]
 
@@ -36,7 +34,7 @@ _WHOLE_RUN: Final = {
     "undone_by": MAYBE_TEXT,
     "streams": [{"stream": str, **_COUNTS}],
     "checkpoints": {
-        "committed": _NAMES,
+        "committed": NAMES,
         "withheld": _WITHHELD,
         "covered": [{"stream": str, "by": str, "status": str}],
     },
@@ -71,7 +69,7 @@ _SUMMARY: Final = {
     "cause": MAYBE_TEXT,
     "message": MAYBE_TEXT,
     "streams": [{"stream": str, **_COUNTS}],
-    "checkpoints": {"committed": _NAMES, "withheld": _WITHHELD},
+    "checkpoints": {"committed": NAMES, "withheld": _WITHHELD},
     "connector_error?": {...: object},
     "gaps_retried?": {"run_id": str, "status": str, "tried": int, "healed": int},
 }
@@ -117,9 +115,9 @@ _DECLARED: Final = {
     "version": MAYBE_TEXT,
     "display_name": MAYBE_TEXT,
     "publisher": object,
-    "bindings": _NAMES,
-    "human_interaction": _NAMES,
-    "presets": [{"id": str, "label": MAYBE_TEXT, "streams": _NAMES}],
+    "bindings": NAMES,
+    "human_interaction": NAMES,
+    "presets": [{"id": str, "label": MAYBE_TEXT, "streams": NAMES}],
     "streams": [{"stream": str, ...: object}],
 }
 _ADDED: Final = {
@@ -128,9 +126,9 @@ _ADDED: Final = {
     "version": MAYBE_TEXT,
     "digest": str,
     "files": int,
-    "installed": _NAMES,
-    "streams": _NAMES,
-    "bindings": _NAMES,
+    "installed": NAMES,
+    "streams": NAMES,
+    "bindings": NAMES,
 }
 _SCHEDULE: Final = {
     "instance": str,
@@ -155,21 +153,13 @@ _OBSERVATION: Final = {
     **dict.fromkeys(("start_exit_code?", "start_signal?"), int),
 }
 
-_SELECTORS: Final = dict.fromkeys(("adapter", "connector", "instance"), str)
 _LABELS: Final = {"source": str, "stale": bool, "observed_at_ms": int, "valid_until_ms?": int}
 _CONNECTION: Final = {
-    **_SELECTORS,
+    **SELECTORS,
     **dict.fromkeys(("instance_id", "connection", "profile", "state"), str),
     "revision": int,
 }
-_OPERATION: Final = {**dict.fromkeys(("id", "description", "effect", "contract?"), str), "profiles?": _NAMES}
-_ANSWER: Final = {
-    **dict.fromkeys(("connector", "instance", "operation", "revision", "request_id?"), str),
-    "result": object,
-}
-_SHAPED: Final[Shape] = {"missing?": _NAMES, "request_id?": str, ...: object}
-_INVOKED: Final = dict.fromkeys(("connector", "instance", "operation", "revision"), str)
-_CONNECTED: Final = {**_SELECTORS, "connection": str, "acquisition": str}
+_CONNECTED: Final = {**SELECTORS, "connection": str, "acquisition": str}
 _DESCRIBED: Final = {"connection": {**_CONNECTION, "external_identity": {"kind": str, "subject": str}, **_LABELS}}
 _ACQUISITION: Final = {
     **dict.fromkeys(("instance_id", "acquisition", "state", "next_action", "reason?", "connection?"), str),
@@ -212,7 +202,7 @@ SHAPES: Final[Mapping[str, Shape]] = {
     "runs undo": {
         "undone": str,
         "streams": [{"stream": str, "restored": int, "removed": int}],
-        "cursors": _NAMES,
+        "cursors": NAMES,
         "dry_run": bool,
         "run_id?": str,
     },
@@ -269,21 +259,19 @@ SHAPES: Final[Mapping[str, Shape]] = {
         "backup_path?": str,
         "entries": [{"alias": str, "disposition": str, "before": {...: object}, "after": {...: object}, ...: str}],
     },
-    "list": {"connectors": [{"connector": str, "profiles": _NAMES, "instances": _NAMES}]},
+    "list": {"connectors": [{"connector": str, "profiles": NAMES, "instances": NAMES}]},
     "instances add": {"instance": str, "options": {...: object}, "bindings": {...: {...: object}}},
     "instances list": {
         "instances": [dict.fromkeys(("connector", "instance", "instance_id", "startup", "restart"), str)],
-        "unmigrated?": _NAMES,
+        "unmigrated?": NAMES,
         "source": str,
     },
     "instances describe": {
-        **_SELECTORS,
+        **SELECTORS,
         "configuration": {"instance_id": str, "configuration_revision": str, ...: object},
         "descriptor?": {
             **dict.fromkeys(("version", "adapter", "instance", "revision", "configuration_schema"), str),
-            "operations": [
-                {**_OPERATION, "schema": str, "input_schema": {...: object}, "output_schema": {...: object}}
-            ],
+            "operations": [{**OPERATION, "schema": str, "input_schema": {...: object}, "output_schema": {...: object}}],
         },
         "source": str,
         "stale": bool,
@@ -293,55 +281,22 @@ SHAPES: Final[Mapping[str, Shape]] = {
     "instances stop": {"observation": _OBSERVATION},
     "connections connect": _CONNECTED,
     "connections reconnect": _CONNECTED,
-    "connections revalidate": {**_SELECTORS, "connection": str},
+    "connections revalidate": {**SELECTORS, "connection": str},
     "connections list": {"connections": [_CONNECTION], "next_cursor?": str, **_LABELS},
     "connections describe": _DESCRIBED,
     "connections status": (_DESCRIBED, {"acquisition": _ACQUISITION}),
     "connections revoke": {
-        **_SELECTORS,
+        **SELECTORS,
         **dict.fromkeys(("connection", "local_state", "provider_outcome"), str),
         "revision": int,
     },
     "connections token": {
-        **_SELECTORS,
+        **SELECTORS,
         **dict.fromkeys(("connection", "issue", "expires_at?"), str),
-        "scopes": _NAMES,
+        "scopes": NAMES,
         "refreshed": bool,
     },
-    "operations list": {
-        **_SELECTORS,
-        "revision": str,
-        "operations": [_OPERATION],
-        "next_cursor?": str,
-        "source": str,
-        "stale": bool,
-    },
-    "operations describe": {
-        **_SELECTORS,
-        "revision": str,
-        "schema": str,
-        "operation": {**_OPERATION, "input_schema": {...: object}, "output_schema": {...: object}},
-        "source": str,
-        "stale": bool,
-    },
-    "invoke": _ANSWER,
-    "invoke describe": {
-        **_INVOKED,
-        **dict.fromkeys(("description", "effect", "schema"), str),
-        "input_schema": {...: object},
-    },
-    "invoke fields": _SHAPED,
-    "invoke each": ({"records": int, "missing?": _NAMES, "request_id?": str}, _ANSWER),
-    "invoke walk": {
-        "complete": bool,
-        "out": str,
-        **dict.fromkeys(("pages", "records"), int),
-        **dict.fromkeys(("end?", "stopped?"), str),
-        "missing?": _NAMES,
-        "status?": int,
-        "error?": {"code": str, "data": {...: object}},
-        "resume?": {...: object},
-    },
+    **OPERATING,
     "serve": {"listening": str, "token_file": str},
     "connectors list": {
         "connectors": [{"connector": str, "origin": str, "version": MAYBE_TEXT, "digest": str, "description": str}]
@@ -351,11 +306,11 @@ SHAPES: Final[Mapping[str, Shape]] = {
         "connector": str,
         "origin": str,
         "digest": str,
-        "changes": _NAMES,
-        "command": _NAMES,
+        "changes": NAMES,
+        "command": NAMES,
         "compatibility": MAYBE_TEXT,
         "options": {...: object},
-        "required_options": _NAMES,
+        "required_options": NAMES,
     },
     "connectors integrations": {
         "integrations": [
@@ -364,11 +319,11 @@ SHAPES: Final[Mapping[str, Shape]] = {
                     ("connector", "key", "version", "display_name", "description", "provider", "origin"), str
                 ),
                 "enabled": bool,
-                "capabilities": _NAMES,
+                "capabilities": NAMES,
                 "methods": [{"key": str, "label": str, "flow": str, "fields": [{...: (str, bool)}]}],
-                "actions": _NAMES,
+                "actions": NAMES,
                 "resource_concurrency": int,
-                "warnings": _NAMES,
+                "warnings": NAMES,
             }
         ],
         "left_out": [{"connector": str, "pointer": str, "message": str}],
@@ -376,20 +331,20 @@ SHAPES: Final[Mapping[str, Shape]] = {
     "connectors enable": {"connector": str, "key": str, "enabled": bool},
     "connectors disable": {"connector": str, "key": str, "enabled": bool},
     "connections refresh": _SUMMARY,
-    "connections configure": {**_SELECTORS, "options": {...: object}},
+    "connections configure": {**SELECTORS, "options": {...: object}},
     "connections disconnect": {
         **dict.fromkeys(("adapter", "connector", "instance", "connection", "revocation", "credential", "records"), str),
         "inactive_since_ms": int,
     },
     "connections webhook": {
-        **_SELECTORS,
+        **SELECTORS,
         **dict.fromkeys(("connection", "endpoint", "path", "secret?"), str),
         **dict.fromkeys(("made_at_ms", "accepted", "repeated", "dropped"), int),
     },
-    "connectors new": {"folder": str, "next": _NAMES},
-    "connectors add": {**_ADDED, "next": _NAMES},
-    "connectors upgrade": {**_ADDED, "changed": bool, "changes": _NAMES, "asks": _NAMES},
-    "connectors remove": {"connector": str, "instances": _NAMES, "kept": _NAMES},
+    "connectors new": {"folder": str, "next": NAMES},
+    "connectors add": {**_ADDED, "next": NAMES},
+    "connectors upgrade": {**_ADDED, "changed": bool, "changes": NAMES, "asks": NAMES},
+    "connectors remove": {"connector": str, "instances": NAMES, "kept": NAMES},
     "connectors certify": {
         "conforms": bool,
         "clauses": [{**dict.fromkeys(("clause", "level", "verdict", "what", "seen", "remedy?"), str)}],
@@ -404,9 +359,16 @@ SHAPES: Final[Mapping[str, Shape]] = {
     "definitions check": {"definition": str, "faults": []},
     "definitions install": {
         **dict.fromkeys(("source", "tag", "commit", "index_sha256", "lock_path", "cache_path", "cache_entry"), str),
-        "features": _NAMES,
+        "features": NAMES,
         "files": int,
     },
+    "definitions list": {
+        "releases": [{"release": str, "instances": NAMES, "files?": int, "fault?": {...: str}, ...: str}],
+    },
+    "definitions use": (
+        {"connections": [dict.fromkeys(("connection", "state"), str)], "profiles": NAMES, ...: str},
+        {"instance": str, "release": None, "disposition": str, "is_served": bool},
+    ),
     "connectors validate": {**_DECLARED, "advice": _FAULTS},
 }
 

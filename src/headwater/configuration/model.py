@@ -93,7 +93,8 @@ class Custody(Struct, frozen=True):
 class Configuration(Struct, frozen=True):
     """A configuration that was read to the letter.
 
-    `custody` is None for the platform's own; `disabled` are connectors.
+    `custody` is None for the platform's own; `disabled` are connectors. `approval_clock` is the format of the table of
+    that name, empty where it names none, and None where there is no such table.
     """
 
     format: Format
@@ -105,11 +106,16 @@ class Configuration(Struct, frozen=True):
     consumers: Mapping[str, Consumer] = field(default_factory=dict)
     custody: Custody | None = None
     disabled: frozenset[str] = frozenset()
+    approval_clock: str | None = None
 
     @property
     def instances(self) -> tuple[Entry, ...]:
-        """The entries that are instances of a connector."""
-        return tuple(entry for entry in self.entries if not entry.unmigrated)
+        """The entries that are instances of a connector, each under a name of its own.
+
+        An instance has the name that a catalog entry would be given: that one goes by its alias alone then (CLI-553).
+        """
+        placed = {entry.name for entry in self.entries if not entry.in_adapters}
+        return tuple(one for one in self.entries if not (one.unmigrated or (one.in_adapters and one.name in placed)))
 
     def find(self, connector: str, instance: str) -> Entry | None:
         """Return the instance of this name, None where there is none."""

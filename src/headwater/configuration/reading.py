@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from headwater import limits
 from headwater.configuration import checks, rows
 from headwater.configuration.files import read_owned
-from headwater.configuration.model import Configuration, Consumer, Entry, Executable, Format, unpinned
+from headwater.configuration.model import CATALOG, Configuration, Consumer, Entry, Executable, Format, unpinned
 from headwater.configuration.refusals import unusable
 
 NEWEST: Final = "connectors-local/5"
@@ -67,10 +67,18 @@ def parse(content: bytes, shipped: Shipped = frozenset) -> Configuration:
         disabled=frozenset(name for name, row in root.get("connectors", {}).items() if row.get("enabled") is False),
         default_adapter=_default_adapter(root, entries),
         default_instance=_default_instance(root, entries),
+        approval_clock=_approval_clock(root),
     )
-    checks.table(root.get("approval_clock", {}), "approval_clock")
     _check_protocols(format_, entries)
     return found
+
+
+def _approval_clock(root: Mapping[str, Any]) -> str | None:
+    """Return the format of the clock that approvals are to be timed by; nothing else of it is read (CLI-758)."""
+    if "approval_clock" not in root:
+        return None
+    named = checks.table(root["approval_clock"], "approval_clock").get("format")
+    return named if isinstance(named, str) else ""
 
 
 def beside(configuration: Configuration, collected: Iterable[tuple[str, str]]) -> Configuration:
@@ -153,7 +161,12 @@ def _check_entries(entries: Sequence[Entry]) -> None:
         raise unusable(f"it has more than {limits.CONFIGURED_ENTRIES} instances")
     _check_unique([entry.alias for entry in entries], "alias")
     _check_unique([entry.instance_id for entry in entries], "instance_id")
-    _check_unique([entry.name for entry in entries if not entry.unmigrated], "connector and name")
+    _check_unique([entry.name for entry in entries if not _is_derived(entry)], "connector and name")
+
+
+def _is_derived(entry: Entry) -> bool:
+    """Whether the connector of a legacy entry is the one that it would be migrated to, and nothing that it says."""
+    return entry.in_adapters and entry.pins is not None and entry.pins.adapter_id == CATALOG
 
 
 def _check_unique(names: Sequence[str], what: str) -> None:

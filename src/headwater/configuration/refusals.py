@@ -12,6 +12,7 @@ Rule = Literal[
     "config_too_large",
     "legacy_entry_unmigrated",
     "definition_instance_configured",
+    "approval_clock_format_retired",
 ]
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from headwater.configuration.model import Entry
     from headwater.configuration.selecting import Selection
     from headwater.connect.model import Connection, Target
+    from headwater.connect.ports import Registry
     from headwater.connect.using import Used, Using
     from headwater.joining.connecting import Connecting
     from headwater.operate.description import Described, Description
@@ -79,12 +80,12 @@ class Operating:
 
     def list_(self, selection: Selection, family: str | None, limit: int, cursor: str | None) -> Shown:
         """Return a page of the operations that an instance permits, those of a family where one is named."""
-        target, description = self._selected(selection)
+        target, description = self.described(selection)
         return told_page(selectors(target), description, family, limit, cursor)
 
     def describe(self, selection: Selection, operation: str) -> Shown:
         """Return an operation with its schemas."""
-        target, description = self._selected(selection)
+        target, description = self.described(selection)
         return told_of(selectors(target), description, exposed(description, operation))
 
     def descriptor(self, selection: Selection) -> Shown:
@@ -120,6 +121,18 @@ class Operating:
         target, way = self._way(invoked(configuration_of(self._settings), name))
         return _aimed(target, way, way.description(reference, launches=launches), operation, pins)
 
+    def selected(
+        self, selection: Selection, operation: str, pins: Pins = (None, None), *, reference: str | None = None
+    ) -> Aimed:
+        """Return the operation that is meant as `aimed` does, of an instance that is selected by its options."""
+        target, way = self._way(select(configuration_of(self._settings), selection))
+        return _aimed(target, way, way.description(reference, launches=True), operation, pins)
+
+    def described(self, selection: Selection) -> tuple[Target, Description]:
+        """Return an instance with all that it can be asked."""
+        target, way = self._way(select(configuration_of(self._settings), selection))
+        return target, way.description(None, launches=True)
+
     def rehearsed(self, defined: Defined, instance: str, operation: str, pins: Pins) -> Aimed:
         """Return an operation of a definition as `aimed` does, without that anything is recorded of it (CLI-1092)."""
         entry = replace(unpinned(defined.name, instance), definition=defined.digest)
@@ -129,7 +142,8 @@ class Operating:
 
     @asynccontextmanager
     async def reading(self, aimed: Aimed, reference: str | None) -> AsyncIterator[Reads]:
-        """Open what reads with an operation: any number of requests, each admitted for itself."""
+        """Open what reads with an operation: any number of requests, each admitted for itself. A write is refused."""
+        admit_read(aimed.described, aimed.target.name)
         from headwater.store.sqlite.connections import opened
         from headwater.store.sqlite.invocations import Asking, Invocations
 
@@ -144,7 +158,6 @@ class Operating:
     def again(self, aimed: Aimed) -> None:
         """Raise where what an operation was admitted by is not configured or defined so any more (CLI-589)."""
         now = self.aimed(aimed.target.name, aimed.described.operation.id, launches=False)
-        admit_read(now.described)
         if now.described.revision != aimed.described.revision:
             raise refuse("stale_description", safe="Nothing was sent.")
         if now.target.configuration_revision != aimed.target.configuration_revision:
@@ -154,10 +167,6 @@ class Operating:
     def check_running(self, target: Target) -> None:
         """Raise `description_unavailable` for an instance that was stopped."""
         check_running(self._settings, target)
-
-    def _selected(self, selection: Selection) -> tuple[Target, Description]:
-        target, way = self._way(select(configuration_of(self._settings), selection))
-        return target, way.description(None, launches=True)
 
     def _way(self, entry: Entry) -> tuple[Target, Way]:
         target = self._targets.target(entry)
@@ -172,6 +181,31 @@ def _aimed(target: Target, way: Way, description: Description, operation: str, p
     return Aimed(target, described, way)
 
 
+class Still:
+    """Whether what a request was admitted by still is so: asked as late as can be, and once more before each page.
+
+    Files are read again where one was changed.
+    """
+
+    def __init__(self, operating: Operating, aimed: Aimed, registry: Registry) -> None:
+        self._operating, self._aimed, self._registry = operating, aimed, registry
+        self._stamp: Stamp | None = None
+
+    def check(self, connection: Connection) -> None:
+        """Raise where it is not so any more (CLI-589)."""
+        stamp = self._aimed.way.stamp()  # before the files are read: what changes while they are is seen the next time
+        if stamp is None or stamp != self._stamp:
+            self._operating.again(self._aimed)
+            self._stamp = stamp
+        else:
+            self._operating.check_running(self._aimed.target)
+        held = self._registry.find(connection.owner, connection.reference)
+        if held is None or held.lifecycle == "revoked":
+            raise refuse("revoked", "The connection was revoked meanwhile.", safe="Nothing was sent.")
+        if held.generation != connection.generation or held.lifecycle != "live":
+            raise refuse("lifecycle_conflict", "The connection changed meanwhile.", safe="Nothing was sent.")
+
+
 class Reads:
     """Reads with one operation of one instance, one after the other."""
 
@@ -182,9 +216,9 @@ class Reads:
         reference: str | None,
         parts: tuple[Using, Invocations, Callable[[Used], Asker]],
     ) -> None:
-        self._operating, self._aimed, self._reference = operating, aimed, reference
+        self._aimed, self._reference = aimed, reference
         self._using, self._journal, self._asker = parts
-        self._stamp: Stamp | None = None
+        self._still = Still(operating, aimed, self._using.validating.registry)
 
     async def read(self, given: Any, seconds: float) -> Shown:
         """Ask once, within so many seconds, and return the whole answer. What was given is checked before anything."""
@@ -214,22 +248,8 @@ class Reads:
             used = await self._using.use(connection, until - clock.monotonic())
             admit_scopes(described, used.connection.profile, used.connection.evidence.scopes)
             asker = self._asker(used)
-        check = partial(self._check, used.connection)
+        check = partial(self._still.check, used.connection)
         return Reading(asker, self._journal, used.connection.reference, until, check)
-
-    def _check(self, connection: Connection) -> None:
-        """Raise where what a request was admitted by is not so any more. Files are read again where one was changed."""
-        stamp = self._aimed.way.stamp()  # before the files are read: what changes while they are is seen the next time
-        if stamp is None or stamp != self._stamp:
-            self._operating.again(self._aimed)
-            self._stamp = stamp
-        else:
-            self._operating.check_running(self._aimed.target)
-        held = self._using.validating.registry.find(connection.owner, connection.reference)
-        if held is None or held.lifecycle == "revoked":
-            raise refuse("revoked", "The connection was revoked meanwhile.", safe="Nothing was sent.")
-        if held.generation != connection.generation or held.lifecycle != "live":
-            raise refuse("lifecycle_conflict", "The connection changed meanwhile.", safe="Nothing was sent.")
 
     async def _answered(self, reading: Reading, given: Mapping[str, Any]) -> Shown:
         answer = await reading.read(self._aimed.described, given)

@@ -15,11 +15,13 @@ from headwater.errors import HeadwaterError, refuse
 from headwater.manifest.definition import NOTHING, Definition
 from headwater.operate.description import Described, Description, from_code, from_definition
 from headwater.operate.planning import planned
-from headwater.operate.reading import check_input
+from headwater.operate.reading import check_given, check_input
+from headwater.operate.schemas import input_schema
+from headwater.operate.writes.guarding import input_of
 from headwater.store.sqlite.owner_records import OwnerRecords
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
 
     from headwater.catalog.defined import Defined
@@ -28,7 +30,8 @@ if TYPE_CHECKING:
     from headwater.connect.model import Target
     from headwater.connect.using import Used
     from headwater.manifest.hello import Hello
-    from headwater.operate.ports import Asker
+    from headwater.operate.ports import Asker, Journal
+    from headwater.operate.writes.ports import Changer
     from headwater.settings import Settings
 
 
@@ -50,6 +53,10 @@ class Way(Protocol):
         """Raise `invalid_input` for what an operation does not take."""
         ...
 
+    def request(self, described: Described, given: Any) -> Mapping[str, Any] | None:
+        """Return the request that an operation is, as it is shown; None where code does it."""
+        ...
+
     def stamp(self) -> Stamp | None:
         """Return what the files that all of this follows from stand at; None where it follows from more than files."""
         ...
@@ -58,18 +65,17 @@ class Way(Protocol):
         """Have what asks, with a credential that was handed out."""
         ...
 
+    def changing(self, journal: Journal) -> AbstractAsyncContextManager[Callable[[Used], Changer]]:
+        """Have what does writes, with a credential that was handed out; what it reads for them is in the journal."""
+        ...
+
 
 def way_of(settings: Settings, entry: Entry, target: Target, folder: ConnectorFolder | Defined) -> Way:
-    """Return the way of an instance. Raise `invalid_manifest` for a connector that has both.
-
-    Of a definition that a person named, everything may be asked for, under its approval.
-    """
+    """Return the way of an instance. Raise `invalid_manifest` for a connector that has both."""
     from headwater.catalog.folders import ConnectorFolder
 
     definition = folder.definition or NOTHING
-    named = tuple(definition.operations) if entry.definition is not None else None
-    if entry.permissions is not None:
-        named = entry.permissions.operations
+    named = None if entry.permissions is None else entry.permissions.operations
     if not isinstance(folder, ConnectorFolder) or not folder.coded:
         return ByDefinition(settings, target, folder.path, definition, named)
     if folder.definition is not None:
@@ -96,7 +102,25 @@ class ByDefinition:
     def check(self, described: Described, given: Any) -> None:
         """See `Way.check`: also for what fits the schema, and no request can say."""
         check_input(described, given)
-        planned(self.definition.operations[described.operation.id], self.definition.headers, given)
+        operation = self.definition.operations[described.operation.id]
+        planned(operation, self.definition.headers, given)
+        for look in operation.guard.looks:
+            read = self.definition.operations[look.operation]
+            looked = input_of(look, given)
+            check_given(input_schema(read), looked)
+            planned(read, self.definition.headers, looked)
+
+    def request(self, described: Described, given: Any) -> Mapping[str, Any]:
+        """See `Way.request`. Headers are not shown: one of them is the credential."""
+        from headwater.manifest.parameters import BODY
+        from headwater.outbound.probing import below
+
+        operation = self.definition.operations[described.operation.id]
+        request = planned(operation, self.definition.headers, given)
+        address = {"method": request.method, "url": below(self.target.endpoint, request.target)}
+        body = {} if operation.body is None else {"body": given[BODY]}
+        compared = {name: given[name] for name in operation.guard.inputs}
+        return {**address, **body, **({"compared": compared} if compared else {})}
 
     def stamp(self) -> Stamp:
         """See `Way.stamp`."""
@@ -113,6 +137,18 @@ class ByDefinition:
 
         async with Client(reach_of(self.settings, self.target)) as client:
             yield lambda used: Requests(self.definition, asking_of(self.target, used, client))
+
+    @asynccontextmanager
+    async def changing(self, journal: Journal) -> AsyncIterator[Callable[[Used], Changer]]:
+        """See `Way.changing`."""
+        from headwater.joining.reaching import asking_of, reach_of
+        from headwater.operate.writes.requests import WriteRequests
+        from headwater.outbound.client import Client
+
+        async with Client(reach_of(self.settings, self.target)) as client:
+            yield lambda used: WriteRequests(
+                self.definition, asking_of(self.target, used, client), journal, used.connection.reference
+            )
 
 
 @dataclass(frozen=True)
@@ -138,6 +174,9 @@ class ByCode:
         """See `Way.check`."""
         check_input(described, given)
 
+    def request(self, described: Described, given: Any) -> None:
+        """See `Way.request`."""
+
     def stamp(self) -> None:
         """See `Way.stamp`: what the program last said stands in the database."""
 
@@ -147,6 +186,14 @@ class ByCode:
         from headwater.joining.reaching import code_of
 
         yield lambda used: code_of(self.settings, self.target, used)
+
+    @asynccontextmanager
+    async def changing(self, journal: Journal) -> AsyncIterator[Callable[[Used], Changer]]:
+        """See `Way.changing`."""
+        from headwater.adapters.code_writes import WritesByOwner
+        from headwater.joining.reaching import code_of
+
+        yield lambda used: WritesByOwner(code_of(self.settings, self.target, used))
 
     def _hello(self, *, current: bool) -> Hello | None:
         """Return what was last said, None where nothing was, or where it was not of this configuration and code."""

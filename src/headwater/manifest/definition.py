@@ -15,8 +15,9 @@ from msgspec import Struct
 from headwater import limits
 from headwater.manifest.document import is_too_deep, parse
 from headwater.manifest.faults import Fault, Reader, refusal
+from headwater.manifest.guard import NONE, Guard, check_looks, read_guard
 from headwater.manifest.operation import SAID, Effect, Operation, check_walk, read_each, read_said
-from headwater.manifest.parameters import Parameter, read_parameters
+from headwater.manifest.parameters import BODY, Parameter, read_parameters
 from headwater.manifest.schemas import check_schema
 from headwater.manifest.walk import Walk, read_walk
 
@@ -38,13 +39,15 @@ _RESERVED: Final = re.compile(
 )
 _ROOT: Final = frozenset({"format", "title", "headers", "operations"})
 _MEMBERS: Final = SAID | {"reviewed_read", "method", "path", "params", "query", "body", "output", "response"}
+_OF_A_WRITE: Final = frozenset({"guard", "conflict_status"})
 
 
 class DefinedOperation(Operation, frozen=True, kw_only=True):
     """An operation that is one request.
 
     `query` is sent always and hidden from the input. `body` and `output` are JSON schemas of what is sent and of what
-    a good answer holds; None sends none, and takes any.
+    a good answer holds; None sends none, and takes any. `guard` stands around a write; `conflict_status` is what the
+    provider answers one with where the thing was changed meanwhile.
     """
 
     method: str
@@ -54,6 +57,8 @@ class DefinedOperation(Operation, frozen=True, kw_only=True):
     body: Mapping[str, Any] | None = None
     output: Mapping[str, Any] | None = None
     response: Response = "json"
+    guard: Guard = NONE
+    conflict_status: int | None = None
 
 
 class Definition(Struct, frozen=True):
@@ -110,6 +115,7 @@ def read_operations(reader: Reader, root: dict[str, Any], also: frozenset[str] =
     reader.no_others(root, _ROOT | also)
     reader.choice(root, "format", (FORMAT,), required=True)
     operations = read_each(reader, root, _operation)
+    _check_guards(reader, operations)
     title = reader.plain(root, "title", limits.LABEL_CHARACTERS) if "title" in root else ""
     return Definition(operations, _headers(reader, root), root, title)
 
@@ -125,9 +131,20 @@ def _headers(reader: Reader, root: dict[str, Any]) -> Mapping[str, str]:
     return headers
 
 
+def _check_guards(reader: Reader, operations: Mapping[str, DefinedOperation]) -> None:
+    reads = {name: one.params for name, one in operations.items() if one.effect == "read" and one.body is None}
+    taken = {
+        name: (frozenset(param.name for param in params), frozenset(param.name for param in params if param.required))
+        for name, params in reads.items()
+    }
+    for name, one in operations.items():
+        with reader.at("operations", name):
+            check_looks(reader, one.guard, taken)
+
+
 def _operation(reader: Reader, name: str, row: dict[str, Any]) -> DefinedOperation:
-    reader.no_others(row, _MEMBERS)
     effect = _effect(reader, row)
+    reader.no_others(row, _MEMBERS | (_OF_A_WRITE if effect == "write" else frozenset()))
     path = reader.shaped(row, "path", _PATH, "must be a path such as /repos/{owner}/{repo}")
     if _DOTS.fullmatch(path):
         with reader.at("path"):
@@ -145,7 +162,24 @@ def _operation(reader: Reader, name: str, row: dict[str, Any]) -> DefinedOperati
         output=_schema(reader, row, "output"),
         response=_response(reader, row),
         walk=_walk(reader, row, effect, params),
+        guard=_guard(reader, row, params),
+        conflict_status=_conflict_status(reader, row),
     )
+
+
+def _guard(reader: Reader, row: dict[str, Any], params: Sequence[Parameter]) -> Guard:
+    if "guard" not in row:
+        return NONE
+    return read_guard(reader, row, frozenset(param.name for param in params) | ({BODY} & row.keys()))
+
+
+def _conflict_status(reader: Reader, row: dict[str, Any]) -> int | None:
+    status = row.get("conflict_status")
+    if status is None or (type(status) is int and 400 <= status < 500):
+        return status
+    with reader.at("conflict_status"):
+        reader.fault("status", "must be a status from 400 to 499")
+    return None
 
 
 def _walk(reader: Reader, row: dict[str, Any], effect: Effect, params: Sequence[Parameter]) -> Walk | None:

@@ -23,11 +23,20 @@ def exposed(description: Description, operation: str) -> Described:
     return described
 
 
-def admit_read(described: Described) -> None:
+def admit_read(described: Described, instance: str) -> None:
     """Refuse a write, which needs an approval of exactly what it does (CLI-574)."""
     if described.operation.effect == "write":
-        message = "This changes something at the service: it needs an approval first."
-        raise refuse("approval_required", message, safe="Nothing was sent.", approval_steps=list(APPROVAL_STEPS))
+        message = "This changes something at the service: it needs an approval first, here with --approve or as a file."
+        command = f"headwater approvals prepare {described.operation.id} {instance}"
+        steps = list(APPROVAL_STEPS)
+        raise refuse("approval_required", message, safe="Nothing was sent.", command=command, approval_steps=steps)
+
+
+def admit_write(described: Described) -> None:
+    """Refuse to approve a read: it needs no approval, and none would be of any use."""
+    if described.operation.effect == "read":
+        message = "This is a read: it needs no approval."
+        raise refuse("invalid_input", message, safe="Nothing was sent.", field="operation")
 
 
 def admit_scopes(described: Described, profile: str, granted: Sequence[str] | None) -> None:

@@ -99,7 +99,8 @@ def code_revision(connector: str, hello: Hello) -> str:
 
 
 def allowed_by(operations: Mapping[str, Described], named: Sequence[str] | None) -> frozenset[str]:
-    """Return what a configuration permits: the operations that it names, or every read where it names none at all."""
-    if named is None:
-        return frozenset(name for name, one in operations.items() if one.operation.effect == "read")
-    return frozenset(named)
+    """Return what a configuration permits: the operations that it names, or every one where it names none at all.
+
+    To be permitted is not to be approved: a write needs that besides, and a policy that names it (CLI-700).
+    """
+    return frozenset(operations if named is None else named)

@@ -64,6 +64,6 @@ class Journal(Protocol):
         """Note that a request is about to leave; return its id."""
         ...
 
-    def answered(self, request_id: str, outcome: str) -> None:
-        """Note what came of it: `succeeded`, or the code of its failure. Of a read that is durable a little later."""
+    def answered(self, request_id: str, outcome: str, *, at_once: bool = False) -> None:
+        """Note what came of it: `succeeded`, or a failure's code. That is durable `at_once`, or a little later."""
         ...

@@ -57,12 +57,17 @@ class Reading:
 
 def check_input(described: Described, given: Any) -> None:
     """Raise `invalid_input` where an operation does not take what it is given (CLI-570)."""
+    check_given(described.input_schema, given)
+
+
+def check_given(schema: Mapping[str, Any], given: Any) -> None:
+    """Raise `invalid_input` where an input is not of a schema, with the names of its members that do not fit."""
     if depth_of(given, limits.INPUT_LEVELS + 1) > limits.INPUT_LEVELS:
         raise unfit()
-    validator = compile_schema(described.input_schema)
+    validator = compile_schema(schema)
     if not validator.is_valid(given):
         wrong = {error.instance_path[0] for error in validator.iter_errors(given) if error.instance_path}
-        raise unfit(_why(described.input_schema, given, wrong))
+        raise unfit(_why(schema, given, wrong))
 
 
 def _why(schema: Mapping[str, Any], given: Any, wrong: Collection[Any]) -> str:

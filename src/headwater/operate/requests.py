@@ -31,14 +31,7 @@ class Requests:
         """See `Asker.ask`. What is answered is a catalog result."""
         operation = self.definition.operations[described.operation.id]
         reply = await self._asked(planned(operation, self.definition.headers, given), until, check)
-        body = body_of(operation, reply)
-        provenance = {
-            "instance": described.instance_id,
-            "resource": operation.id,
-            "observed_at_unix_ms": clock.millis(),
-            "source_revision": described.revision,
-        }
-        return {"status": reply.status, "body": body, "provenance": provenance}
+        return catalog_result(described, reply, body_of(operation, reply))
 
     async def _asked(self, request: Request, until: float, check: Callable[[], None]) -> Reply:
         """Send a request, and once more where the provider asked to wait and there is the time (CLI-1124, CLI-1125).
@@ -60,3 +53,14 @@ class Requests:
             return await self.provider.send(request, until - clock.monotonic() - limits.RESEND_MARGIN_SECONDS)
         except (NoReply, HeadwaterError):
             return reply
+
+
+def catalog_result(described: Described, reply: Reply, body: Any) -> dict[str, Any]:
+    """Return a good answer as a result, with where it is from (CLI-610)."""
+    provenance = {
+        "instance": described.instance_id,
+        "resource": described.operation.id,
+        "observed_at_unix_ms": clock.millis(),
+        "source_revision": described.revision,
+    }
+    return {"status": reply.status, "body": body, "provenance": provenance}

@@ -13,14 +13,20 @@ Schema = dict[str, Any]
 WALK: Final = "x-connectors-walk"
 """The member of an input schema that says how an operation's pages follow one another (CLI-651)."""
 
+_SCALARS: Final = ["string", "number", "boolean"]
+
 # A number may come as text too: not every caller can write one of more than 53 bits.
 _AS_TEXT: Final[Mapping[str, str]] = {"integer": "^-?(0|[1-9][0-9]*)$", "number": "^-?(0|[1-9][0-9]*)(\\.[0-9]+)?$"}
 
 
 def input_schema(operation: DefinedOperation) -> Schema:
-    """Return what a caller gives: a member a parameter, and `body` where one is sent. Nothing else is taken."""
+    """Return what a caller gives: a member a parameter, what a guard compares, and `body` where one is sent.
+
+    Nothing else is taken.
+    """
     members: Schema = {param.name: _of(param) for param in operation.params}
-    required = [param.name for param in operation.params if param.required]
+    members |= {name: {"type": _SCALARS, "description": text} for name, text in operation.guard.inputs.items()}
+    required = [*(param.name for param in operation.params if param.required), *operation.guard.inputs]
     if operation.body is not None:
         members[BODY] = dict(operation.body)
         required.append(BODY)

@@ -1,4 +1,4 @@
-"""Whose turn it is at an instance's connection: two lock files, let go by the system when their holder dies."""
+"""Whose turn it is at an instance: lock files, let go by the system when their holder dies."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -25,12 +25,22 @@ class ConnectionTurns:
     @asynccontextmanager
     async def publishing(self, instance_id: str) -> AsyncIterator[None]:
         """See `Turns.publishing`."""
-        until = clock.monotonic() + limits.CONNECTION_TURN_SECONDS
+        busy = "Another process is busy with the instance's connection."
+        async with self._soon(instance_id, clock.monotonic() + limits.CONNECTION_TURN_SECONDS, busy):
+            yield
+
+    @asynccontextmanager
+    async def writing(self, instance_id: str, until: float) -> AsyncIterator[None]:
+        """Be the one that writes at an instance. Raise `timeout` where the turn does not come in time."""
+        async with self._soon(f"{instance_id}+write", until, "Another process writes at the instance."):
+            yield
+
+    @asynccontextmanager
+    async def _soon(self, name: str, until: float, busy: str) -> AsyncIterator[None]:
         with ExitStack() as stack:
-            while not self._taken(stack, instance_id):
+            while not self._taken(stack, name):
                 if clock.monotonic() >= until:
-                    message = "Another process is busy with the instance's connection."
-                    raise refuse("timeout", message, safe="Nothing was changed.")
+                    raise refuse("timeout", busy, safe="Nothing was changed.")
                 await asyncio.sleep(limits.LOCK_LOOK_SECONDS)
             yield
 

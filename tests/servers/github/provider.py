@@ -93,6 +93,8 @@ def _inside(repository: Repository, rest: list[str], query: dict[str, str]) -> R
             return Reply(200, _changed(repository.issues.values(), query))
         case ["issues", "comments"]:
             return Reply(200, _changed(repository.comments.values(), query))
+        case ["issues", number] if number.isdecimal() and int(number) in repository.issues:
+            return Reply(200, repository.issues[int(number)])
         case ["pulls", number] if number.isdecimal() and int(number) in repository.pulls:
             return Reply(200, repository.pulls[int(number)])
         case ["releases"]:
@@ -100,6 +102,21 @@ def _inside(repository: Repository, rest: list[str], query: dict[str, str]) -> R
         case ["releases", number] if number.isdecimal() and int(number) in repository.releases:
             return Reply(200, repository.releases[int(number)])
     return _error(404, "Not Found")
+
+
+def changed(world: World, method: str, path: str, given: dict[str, Any]) -> Reply:
+    """Answer a request that changes something."""
+    _, owner, name, *rest = [*path.strip("/").split("/"), ""][:7]
+    found = next((one for one in world.repositories.values() if one.item["full_name"] == f"{owner}/{name}"), None)
+    match method, [part for part in rest if part]:
+        case "POST", ["issues"] if found is not None and given.get("title"):
+            return Reply(201, world.add_issue(found, **given))
+        case "POST", ["issues", number, "comments"] if found is not None and int(number) in found.issues:
+            return Reply(201, world.add_comment(found, int(number), **given))
+        case "PATCH", ["issues", number] if found is not None and int(number) in found.issues:
+            found.issues[int(number)] |= {**given, "updated_at": world.now()}
+            return Reply(200, found.issues[int(number)])
+    return _error(404 if found is None else 422, "Validation Failed")
 
 
 def _changed(items: Any, query: dict[str, str]) -> list[Item]:
@@ -127,7 +144,7 @@ class _Handler(BaseHTTPRequestHandler):
         parts = urlsplit(self.path)
         path, query = unquote(parts.path), {name: values[-1] for name, values in parse_qs(parts.query).items()}
         self.github.hold(path)
-        fault = self.github.fault(path)
+        fault, sent = self.github.fault(path), self.rfile.read(int(self.headers.get("Content-Length") or 0))
         if isinstance(fault, int) and fault:
             answer = _error(fault, "A fault of the tests")
         elif self.headers.get("Authorization") != f"Bearer {self.github.world.token}":
@@ -138,7 +155,17 @@ class _Handler(BaseHTTPRequestHandler):
             # Any text behind a time sorts after it.
             asked = query | ({"exclusive": "~"} if self.github.is_exclusive and "since" in query else {})
             answer = reply(self.github.world, path, asked, self.headers.get("Accept", ""))
+            if self.command != "GET":
+                answer = changed(self.github.world, self.command, path, json.loads(sent))
         self._send(answer, parts.path, query, fault)
+
+    def do_POST(self) -> None:
+        """Answer as for any request."""
+        self.do_GET()
+
+    def do_PATCH(self) -> None:
+        """Answer as for any request."""
+        self.do_GET()
 
     def _send(self, answer: Reply, path: str, query: dict[str, str], fault: int | str) -> None:
         content, headers = answer.content, {"Location": answer.location} if answer.location else {}

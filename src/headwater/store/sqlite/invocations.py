@@ -21,20 +21,19 @@ class Invocations:
     """The requests of one instance, one after the other. That one is sent is durable when `dispatched` returns.
 
     What came of a read is written together with the next request, or at the end: a walk waits for the disk once a page.
+    What came of a write is written at once.
     """
 
     def __init__(self, path: Path, asking: Asking) -> None:
         self._asking = asking
         self._sql = queries("invocations")
         self._connection = open_database(path)
-        self._unwritten: tuple[int, str, str] | None = None
+        self._unwritten: list[tuple[int, str, str]] = []
 
     def close(self) -> None:
         """Write what is left, and let go of the database."""
         try:
-            if self._unwritten is not None:
-                with translated(), transaction(self._connection):
-                    self._write_outcome()
+            self._flush()
         finally:
             self._connection.close()
 
@@ -45,19 +44,26 @@ class Invocations:
         old = (who.owner, who.instance_id, who.owner, who.instance_id, limits.INVOCATIONS_KEPT)
         row = (request_id, *who, connection, operation, revision, effect, now)
         with translated(), transaction(self._connection):
-            self._write_outcome()
+            self._write_outcomes()
             self._connection.execute(self._sql["dispatched"], row)
             self._connection.execute(self._sql["forget_old"], old)
         return request_id
 
-    def answered(self, request_id: str, outcome: str) -> None:
+    def answered(self, request_id: str, outcome: str, *, at_once: bool = False) -> None:
         """See `Journal.answered`."""
-        self._unwritten = (clock.millis(), outcome, request_id)
+        self._unwritten.append((clock.millis(), outcome, request_id))
+        if at_once:
+            self._flush()
 
-    def _write_outcome(self) -> None:
-        if self._unwritten is not None:
-            self._connection.execute(self._sql["answered"], self._unwritten)
-            self._unwritten = None
+    def _flush(self) -> None:
+        if self._unwritten:
+            with translated(), transaction(self._connection):
+                self._write_outcomes()
+
+    def _write_outcomes(self) -> None:
+        while self._unwritten:
+            self._connection.execute(self._sql["answered"], self._unwritten[0])
+            del self._unwritten[0]
 
 
 def past(path: Path, asking: Asking, before: int, limit: int) -> list[dict[str, Any]]:

@@ -1,0 +1,183 @@
+"""Writing for real: one write of one instance, admitted with its approval, done at most once, and kept.
+
+Whatever fails from here on fails as a write: with its mutation record, and never with an invitation to send it again
+that could do it twice.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from headwater import clock
+from headwater.errors import HeadwaterError, refuse
+from headwater.joining.approving import check_clock, place_of
+from headwater.joining.configured import configuration_of
+from headwater.joining.operating import Still
+from headwater.operate.admission import admit_scopes
+from headwater.operate.writes.model import Attempt, Cause, Mutation
+from headwater.operate.writes.outcome import as_write
+from headwater.operate.writes.proof import check
+from headwater.operate.writes.subject import fingerprint
+from headwater.operate.writes.timing import measured
+from headwater.operate.writes.writing import Writing, replayed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from headwater.connect.model import Connection
+    from headwater.connect.using import Used
+    from headwater.joining.approving import Approving
+    from headwater.joining.connecting import Connecting
+    from headwater.joining.operating import Aimed, Operating
+    from headwater.operate.writes.model import Preparation, Proof
+    from headwater.settings import Settings
+    from headwater.store.sqlite.approvals import Approvals
+    from headwater.store.sqlite.attempts import Attempts
+    from headwater.store.sqlite.connections import ConnectionRegistry
+    from headwater.store.sqlite.invocations import Invocations
+
+Shown = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Order:
+    """A write that a person ordered: the operation, its input, with which connection, by which approval and key.
+
+    `key` digests the idempotency key; the same order with the same one is not done again.
+    """
+
+    aimed: Aimed
+    given: Any
+    reference: str | None
+    proof: Proof
+    key: str | None
+
+
+@dataclass(frozen=True)
+class _Open:
+    """What a write works with, while it is alone at its instance."""
+
+    registry: ConnectionRegistry
+    approvals: Approvals
+    ledger: Attempts
+    journal: Invocations
+
+
+class Writes:
+    """The writes of one Headwater."""
+
+    def __init__(self, settings: Settings, connecting: Connecting, operating: Operating, approving: Approving) -> None:
+        self._settings, self._connecting = settings, connecting
+        self._operating, self._approving = operating, approving
+
+    async def write(self, order: Order, seconds: float) -> Shown:
+        """Do what was ordered within so many seconds, and return the whole answer, or raise what came of it."""
+        from headwater.store.turns import ConnectionTurns
+
+        order.aimed.check(order.given)
+        until = clock.monotonic() + seconds
+        target = order.aimed.target
+        with _as_a_write():
+            async with ConnectionTurns(self._settings.locks_dir / "connections").writing(target.instance_id, until):
+                with self._opened(order) as open_:
+                    answer = await self._written(open_, order, until)
+        return {**order.aimed.selectors, "revision": order.aimed.described.revision, **answer}
+
+    @contextmanager
+    def _opened(self, order: Order) -> Iterator[_Open]:
+        from headwater.store.sqlite import approvals, attempts, connections, invocations
+
+        path, target = self._settings.database_path, order.aimed.target
+        asking = invocations.Asking(target.owner, target.instance_id, target.connector, target.instance)
+        with (
+            connections.opened(path) as registry,
+            approvals.opened(path, target.owner) as approving,
+            closing(attempts.Attempts(path, target.owner, target.instance_id)) as ledger,
+            closing(invocations.Invocations(path, asking)) as journal,
+        ):
+            yield _Open(registry, approving, ledger, journal)
+
+    async def _written(self, open_: _Open, order: Order, until: float) -> Shown:
+        from headwater.connect.advice import advised
+        from headwater.connect.choosing import usable
+
+        aimed = order.aimed
+        open_.ledger.recover()
+        connection = usable(open_.registry, aimed.target, order.reference, clock.millis())
+        printed = fingerprint(place_of(aimed.target, connection), aimed.described, order.given)
+        before = None if order.key is None else open_.ledger.used(order.key)
+        if before is not None:
+            if before.fingerprint != printed:
+                raise refuse("idempotency_conflict")
+            return replayed(before)
+        preparation = self._admitted(open_, order, connection)
+        with advised(open_.registry, aimed.target):
+            used = await self._used(open_, order, connection, until)
+        async with aimed.way.changing(open_.journal) as changer:
+            still = partial(self._still, open_, order, Still(self._operating, aimed, open_.registry), used, preparation)
+            writing = Writing(open_.ledger, open_.journal, changer(used), used.connection.generation, until, still)
+            attempt = Attempt(
+                attempt_id=clock.identifier("attempt"),
+                owner=aimed.target.owner,
+                instance_id=aimed.target.instance_id,
+                connection=connection.reference,
+                operation=aimed.described.operation.id,
+                fingerprint=printed,
+                issuer=preparation.issuer.name,
+                reference=order.proof.reference,
+                request_id="",
+                key=order.key,
+            )
+            return await writing.write(aimed.described, order.given, attempt)
+
+    def _admitted(self, open_: _Open, order: Order, connection: Connection) -> Preparation:
+        """Return what the approval is of, where it is of this."""
+        from headwater.vault.signing import verify
+
+        check_clock(configuration_of(self._settings))
+        preparation = self._approving.permitted(order.aimed, open_.approvals, connection, order.given)
+        now_ms = clock.millis()
+        now = measured(now_ms, open_.approvals.raised(now_ms))
+        check(order.proof, preparation, now, verify)
+        if open_.ledger.is_spent(preparation.issuer.name, order.proof.reference):
+            raise refuse("approval_replayed")
+        return preparation
+
+    async def _used(self, open_: _Open, order: Order, connection: Connection, until: float) -> Used:
+        """Return the credential, with its evidence brought up to date as for a read (CLI-727)."""
+        import asyncio
+
+        from headwater.operate.reading import timed_out
+
+        target = order.aimed.target
+        using = self._connecting.using(open_.registry, configuration_of(self._settings), target)
+        seconds = until - clock.monotonic()
+        try:
+            async with asyncio.timeout(seconds):
+                used = await using.use(connection, seconds)
+        except TimeoutError:
+            raise timed_out() from None
+        admit_scopes(order.aimed.described, used.connection.profile, used.connection.evidence.scopes)
+        return used
+
+    def _still(self, open_: _Open, order: Order, still: Still, used: Used, approved: Preparation) -> None:
+        """Raise where what the write was admitted by is not so any more, its policy and its key among it."""
+        still.check(used.connection)
+        if self._approving.permitted(order.aimed, open_.approvals, used.connection, order.given) != approved:
+            message = "The policy, the key or the connection changed meanwhile."
+            raise refuse("approval_refused", message, safe="Nothing was sent.")
+
+
+@contextmanager
+def _as_a_write() -> Iterator[None]:
+    """Have whatever the host refuses before anything is sent told as that of a write (CLI-713)."""
+    try:
+        yield
+    except HeadwaterError as error:
+        if "mutation" in error.data:
+            raise
+        cause = Cause(error.code, "approval") if error.code.startswith("approval_") else None
+        raise as_write(error, Mutation("not_attempted", cause=cause)) from None

@@ -1,0 +1,100 @@
+"""Writes that an integration's code does: what it says is believed only where it says that it did not do it."""
+
+import asyncio
+
+import pytest
+from operate.counter import CODE, Counter, counter_in
+from operate.desk import SELECTION
+from signin.provider import Reply
+from writes.shop import told
+
+from headwater.errors import HeadwaterError
+from headwater.joining.writing import Order
+
+NUMBER = {"number": "7"}
+WRITING = CODE.replace(
+    'return self._get(ctx, "/cancelled")',
+    """if given["number"] == "dies":
+            import os
+            self._get(ctx, "/dying")
+            os._exit(1)
+        if given["number"] == "odd":
+            return {"no": "number"}
+        if given["number"].startswith("code:"):
+            raise Refused(given["number"][5:])
+        return self._get(ctx, "/cancelled")""",
+)
+
+
+@pytest.fixture
+def counter(tmp_path):
+    with counter_in(tmp_path) as one:
+        one.code(WRITING)
+        one.connect()
+        host = one.host
+        asyncio.run(host.approving.key_init(None))
+        host.approving.policy_set(SELECTION, ("orders.cancel",), None)
+        one.replies["/cancelled"] = Reply(body=NUMBER)
+        yield one
+
+
+def cancel(counter: Counter, given=None):
+    """Cancel an order with a new approval."""
+    given, host = given or NUMBER, counter.host
+    aimed, preparation = host.approving.prepare(SELECTION, "orders.cancel", (None, None), None, given)
+    proof = asyncio.run(host.approving.issue(aimed, None, given, preparation.sha256))
+    return asyncio.run(host.writing.write(Order(aimed, given, None, proof, None), 20))
+
+
+def refused(counter: Counter, number: str) -> HeadwaterError:
+    with pytest.raises(HeadwaterError) as caught:
+        cancel(counter, {"number": number})
+    return caught.value
+
+
+def test_what_code_did_is_applied_and_in_the_journal_once(counter):
+    answer = cancel(counter)
+    assert answer["result"] == NUMBER
+    assert answer["mutation"]["classification"] == "applied"
+    assert counter.paths == ["/cancelled"]
+    noted = counter.journal()[-1]
+    assert (noted["effect"], noted["outcome"], noted["request_id"]) == ("write", "succeeded", answer["request_id"])
+
+
+@pytest.mark.parametrize(
+    ("code", "told_"),
+    [
+        ("invalid_fields", ("service_failure", "dispatch", "retry_status", "refused")),
+        ("credential_invalid", ("service_failure", "dispatch", "retry_status", "refused")),
+        ("insufficient_scope", ("forbidden", "dispatch", "request_permission", "refused")),
+        ("provider_rate_limited", ("outcome_unknown", "dispatch", "retry_status", "unknown")),
+        ("provider_unavailable", ("outcome_unknown", "dispatch", "retry_status", "unknown")),
+        ("provider_timeout", ("outcome_unknown", "dispatch", "retry_status", "unknown")),
+        ("exchange_unknown", ("outcome_unknown", "dispatch", "retry_status", "unknown")),
+    ],
+)
+def test_only_a_code_that_says_that_it_was_not_done_is_a_refusal(counter, code, told_):
+    assert told(refused(counter, f"code:{code}")) == told_
+
+
+def test_code_that_dies_behind_a_request_leaves_it_unknown(counter):
+    counter.replies["/dying"] = Reply(body={})
+    assert told(refused(counter, "dies")) == ("outcome_unknown", "dispatch", "retry_status", "unknown")
+
+
+def test_a_result_that_was_not_declared_was_applied_and_is_not_shown(counter):
+    assert told(refused(counter, "odd")) == ("service_failure", "dispatch", "retry_status", "applied")
+
+
+def test_a_code_write_without_an_approval_runs_nothing(counter):
+    with pytest.raises(HeadwaterError) as caught:
+        counter.ask("orders.cancel", NUMBER)
+    assert caught.value.code == "approval_required"
+    assert counter.paths == []
+
+
+def test_code_that_was_changed_since_its_policy_needs_another(counter):
+    counter.code(WRITING + "\n# changed\n")
+    with pytest.raises(HeadwaterError) as caught:
+        cancel(counter)
+    assert caught.value.code in ("approval_refused", "lifecycle_conflict")

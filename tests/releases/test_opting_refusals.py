@@ -196,7 +196,7 @@ class TestReading:
         change(shelf.kept(served, "files/services/acme.toml"))
         refused = shelf.desk.refused(name="acme/me")
         assert (refused.code, refused.data) == ("digest_mismatch", {"file": "services/acme.toml"})
-        for work in (shelf.operations, shelf.state, shelf.revision, shelf.connect):
+        for work in (shelf.operations, shelf.revision, shelf.connect):
             assert refusal(work, "acme/me").code == "digest_mismatch"
         assert shelf.desk.running.asked == []
 
@@ -222,7 +222,7 @@ class TestReading:
     @pytest.mark.clause("CLI-528")
     def test_a_release_that_is_gone_describes_nothing(self, shelf, served):
         shelf.kept(served).rename(shelf.desk.headwater.place / "gone")
-        for work in (shelf.operations, shelf.state, shelf.connect):
+        for work in (shelf.operations, shelf.connect):
             refused = refusal(work, "acme/me")
             assert (refused.code, refused.next_action) == ("description_unavailable", "check_configuration")
             assert refused.command == "headwater definitions list"
@@ -231,6 +231,15 @@ class TestReading:
         assert shelf.desk.running.asked == []
 
     @pytest.mark.clause("CLI-528")
+    def test_what_was_connected_by_a_release_that_is_gone_can_be_seen_and_revoked(self, shelf, served):
+        shelf.kept(served).rename(shelf.desk.headwater.place / "gone")
+        headwater = shelf.desk.headwater
+        told = headwater.type("connections", "describe", "acme/me").result["connection"]
+        assert (told["state"], told["stale"]) == ("pending", True)
+        assert len(headwater.type("connections", "list", "acme/me").result["connections"]) == 1
+        gone = headwater.type("connections", "revoke", "acme/me", "--expected-revision", str(told["revision"])).result
+        assert gone["local_state"] == "revoked"
+
     def test_a_folder_of_another_release_is_not_taken_for_it(self, shelf, served):
         other = shelf.install({"services/acme.toml": definition(shelf.url, more='title = "Other"')}, "0.4.0")
         shelf.kept(served).rename(shelf.desk.headwater.place / "gone")

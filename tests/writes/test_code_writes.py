@@ -32,6 +32,7 @@ def counter(tmp_path):
         one.code(WRITING)
         one.connect()
         host = one.host
+        host.operating.list_(SELECTION, None, 10, None)  # starts the program once, so that it says what it does
         asyncio.run(host.approving.key_init(None))
         host.approving.policy_set(SELECTION, ("orders.cancel",), None)
         one.replies["/cancelled"] = Reply(body=NUMBER)
@@ -98,3 +99,28 @@ def test_code_that_was_changed_since_its_policy_needs_another(counter):
     with pytest.raises(HeadwaterError) as caught:
         cancel(counter)
     assert caught.value.code in ("approval_refused", "lifecycle_conflict")
+
+
+@pytest.mark.clause("CLI-704")
+def test_approving_starts_no_owner_and_no_program(counter):
+    counter.stop()
+    aimed, preparation = counter.host.approving.prepare(SELECTION, "orders.cancel", (None, None), None, NUMBER)
+    asyncio.run(counter.host.approving.issue(aimed, None, NUMBER, preparation.sha256))
+    counter.host.approving.policy_status(SELECTION)
+    counter.host.approving.policy_set(SELECTION, (), "1")
+    assert not counter.runs
+
+
+@pytest.mark.clause("CLI-704")
+def test_of_a_program_that_never_said_what_it_does_nothing_is_approved(tmp_path):
+    with counter_in(tmp_path) as one:
+        one.code(WRITING)
+        one.connect()
+        one.stop()
+        asyncio.run(one.host.approving.key_init(None))
+        with pytest.raises(HeadwaterError) as caught:
+            one.host.approving.policy_set(SELECTION, ("orders.cancel",), None)
+        assert (caught.value.code, caught.value.command) == (
+            "description_unavailable", "headwater operations list shop/me"
+        )  # fmt: skip
+        assert not one.runs

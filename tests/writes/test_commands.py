@@ -258,6 +258,13 @@ class TestPolicies:
         assert failure["code"] == "approval_refused"
 
 
+class TestLooking:
+    @pytest.mark.parametrize("words", [["key-status"], ["policy-status", "shop/me"], ["clock-check"]])
+    def test_where_nothing_was_ever_approved_nothing_is_made(self, unconnected, words):
+        assert unconnected.headwater.type("approvals", *words).status == 0
+        assert not (unconnected.headwater.state / "headwater.db").exists()
+
+
 class TestKeys:
     @pytest.mark.clause("CLI-711")
     def test_help_lists_what_is_done_with_keys(self, shop):

@@ -1,6 +1,7 @@
 """The same write asked again with the same key: told again, and not done again."""
 
 import pytest
+from operate.desk import SELECTION
 from signin.provider import Reply
 from writes.shop import told
 
@@ -47,6 +48,20 @@ def test_a_failure_of_which_no_origin_was_kept_is_the_hosts(shop):
     database.close()
     again = shop.unwritten(proof=proof, key=KEY)
     assert told(again) == ("forbidden", "admission", "retry_status", "refused")
+
+
+def test_a_key_of_a_connection_that_was_revoked_since_is_a_conflict(shop):
+    """Another connection of the same account, or none: the key does not stand for that."""
+    proof = shop.approve()
+    shop.write(proof=proof, key=KEY)
+    shop.host.connecting.revoke(SELECTION, None, "1")
+    for is_connected in (False, True):
+        if is_connected:
+            shop.connect()
+        error = shop.unwritten(proof=proof, key=KEY)
+        assert error.code == "idempotency_conflict"
+        assert "or for this one before its connection" in error.message
+    assert len(shop.changes) == 1
 
 
 def test_a_key_of_something_else_is_a_conflict(shop):

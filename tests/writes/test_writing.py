@@ -4,6 +4,8 @@ import pytest
 from signin.provider import Reply
 from writes.shop import SHIP, told
 
+from headwater.errors import HeadwaterError
+
 
 @pytest.mark.clause("CLI-700", "CLI-729")
 def test_a_write_with_its_approval_is_done_and_told(shop):
@@ -27,11 +29,20 @@ def test_a_guarded_write_looks_before_and_behind(shop):
 
 @pytest.mark.clause("CLI-728")
 def test_an_approval_is_good_for_one_use(shop):
-    proof = shop.approve()
-    shop.write(proof=proof)
-    again = shop.unwritten(proof=proof)
+    proof = shop.approve("orders.ship", SHIP)
+    shop.write("orders.ship", SHIP, proof=proof)
+    asked = len(shop.running.asked)
+    again = shop.unwritten("orders.ship", SHIP, proof=proof)
     assert told(again) == ("approval_replayed", "admission", "retry_status", "not_attempted")
-    assert len(shop.changes) == 1
+    assert len(shop.running.asked) == asked
+
+
+def test_a_write_that_the_policy_does_not_name_cannot_be_approved(shop):
+    shop.permit("orders.drop")
+    with pytest.raises(HeadwaterError) as caught:
+        shop.approve("orders.cancel")
+    assert caught.value.code == "approval_refused"
+    assert shop.approve("orders.drop") is not None
 
 
 @pytest.mark.clause("CLI-722", "CLI-584", "CLI-714")

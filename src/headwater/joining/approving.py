@@ -21,7 +21,7 @@ from headwater.operate.writes.model import MODE, Policy, Selected
 from headwater.operate.writes.policy import admitted, check_names, published, shown
 from headwater.operate.writes.subject import Place, prepared
 from headwater.operate.writes.timing import LOCAL, measured
-from headwater.store.sqlite.approvals import opened
+from headwater.store.sqlite.approvals import looked_at, opened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from headwater.configuration.selecting import Selection
     from headwater.connect.model import Connection, Target
     from headwater.joining.operating import Aimed, Operating, Pins
-    from headwater.operate.description import Description
+    from headwater.joining.ways import Way
     from headwater.operate.writes.keys import Keys
     from headwater.operate.writes.model import Issuer, Preparation, Proof
     from headwater.secret import Secret
@@ -56,7 +56,7 @@ class Approving:
     def key_status(self) -> Shown:
         """Return who signs, with every key."""
         configuration_of(self._settings)
-        with self._opened() as approvals:
+        with self._looked_at() as approvals:
             return _told_issuer(approvals.issuer())
 
     async def key_init(self, expected: str | None) -> Shown:
@@ -88,17 +88,19 @@ class Approving:
 
     def policy_status(self, selection: Selection) -> Shown:
         """Return the policy of an instance, where it has one, and whether it is of the instance as it is now."""
-        target, description = self._described(selection)
-        with self._opened() as approvals:
+        target, way = self._served(selection)
+        selected = _selected(target, way, way.description(None, launches=False).revision)
+        with self._looked_at() as approvals:
             policy = approvals.policy(target.instance_id)
         if policy is None:
             return selectors(target)
-        current = policy.selection == _selected(target, description.revision)
+        current = policy.selection == selected
         return {**selectors(target), "policy": shown(policy), "current": current}
 
     def policy_set(self, selection: Selection, operations: tuple[str, ...], expected: str | None) -> Shown:
         """Publish which writes of an instance may be approved, in the place of what was published before."""
-        target, description = self._described(selection)
+        target, way = self._served(selection)
+        description = way.description(None, launches=False)
         check_names(operations, description)
         with self._opened() as approvals:
             issuer, before = approvals.issuer(), approvals.policy(target.instance_id)
@@ -111,7 +113,7 @@ class Approving:
                 issuer_id=issuer.issuer_id,
                 revision=1,
                 owner_uid=target.owner,
-                selection=_selected(target, description.revision),
+                selection=_selected(target, way, description.revision),
                 operations=operations,
             )
             after = published(before, policy, expected)
@@ -125,18 +127,18 @@ class Approving:
         self, selection: Selection, operation: str, pins: Pins, reference: str | None, given: Any
     ) -> tuple[Aimed, Preparation]:
         """Return a write with what would be approved of it. Nothing is approved or kept."""
-        aimed = self.aimed(selection, operation, pins, reference, given)
+        aimed = self.aimed(selection, operation, pins, given)
         return aimed, self.prepared(aimed, reference, given)
 
     def prepared(self, aimed: Aimed, reference: str | None, given: Any) -> Preparation:
         """Return what would be approved of a write that was aimed already."""
-        with self._opened() as approvals:
+        with self._looked_at() as approvals:
             return self._prepared(aimed, approvals, reference, given)
 
-    def aimed(self, selection: Selection, operation: str, pins: Pins, reference: str | None, given: Any) -> Aimed:
+    def aimed(self, selection: Selection, operation: str, pins: Pins, given: Any) -> Aimed:
         """Return the write that is meant, or raise why it cannot be approved."""
         with naming("adapter"):
-            aimed = self._operating.selected(selection, operation, pins, reference=reference)
+            aimed = self._operating.selected(selection, operation, pins, launches=False)
         admit_write(aimed.described)
         aimed.check(given)
         return aimed
@@ -151,7 +153,7 @@ class Approving:
 
         check_place(output)
         operation, pins, reference = write
-        aimed = self.aimed(selection, operation, pins, reference, given)
+        aimed = self.aimed(selection, operation, pins, given)
         proof = asyncio.run(self.issue(aimed, reference, given, approved))
         put_proof(output, msgspec.json.encode(proof) + b"\n")
         return aimed, proof.reference
@@ -201,9 +203,9 @@ class Approving:
         names: Shown = {}
         if selection is not None:
             with naming("adapter"):
-                names = selectors(self._operating.described(selection)[0])
+                names = selectors(self._operating.served(selection)[0])
         check_clock(configuration_of(self._settings))
-        with self._opened() as approvals:
+        with self._looked_at() as approvals:
             now = measured(clock.millis(), approvals.latest())
         measure = {"lower_unix_ms": now.lower_ms, "upper_unix_ms": now.upper_ms}
         source = {"source": "local", "state": "weaker", "floor_unix_ms": now.lower_ms}
@@ -214,32 +216,32 @@ class Approving:
     def permitted(self, aimed: Aimed, approvals: Approvals, connection: Connection, given: Any) -> Preparation:
         """Return a write by its connection as its policy permits it now, or raise `approval_refused`."""
         target, described = aimed.target, aimed.described
-        now = _selected(target, described.revision)
+        now = _selected(target, aimed.way, described.revision)
         known = approvals.policy(target.instance_id), approvals.issuer()
         policy, issuer = admitted(*known, described.operation.id, now)
         return prepared(place_of(target, connection), described, given, policy, issuer)
 
-    def _described(self, selection: Selection) -> tuple[Target, Description]:
-        """Return an instance with all that it can be asked; what it is connected under has to be of now (CLI-479)."""
+    def _served(self, selection: Selection) -> tuple[Target, Way]:
+        """Return an instance, and how it is described; what it is connected under has to be of now (CLI-479)."""
         from headwater.connect.admission import admit_use
-        from headwater.store.sqlite.connections import looked_at
+        from headwater.store.sqlite import connections
 
         with naming("adapter"):
-            target, description = self._operating.described(selection)
-        with looked_at(self._settings.database_path) as registry:
+            target, way = self._operating.served(selection)
+        with connections.looked_at(self._settings.database_path) as registry:
             for connection in registry.held(target.owner, target.instance_id):
                 admit_use(connection, target, clock.millis())
-        return target, description
+        return target, way
 
     def _prepared(self, aimed: Aimed, approvals: Approvals, reference: str | None, given: Any) -> Preparation:
         from headwater.connect.admission import admit_use
         from headwater.connect.advice import advised
         from headwater.connect.choosing import usable
-        from headwater.store.sqlite.connections import looked_at
+        from headwater.store.sqlite import connections
 
         check_clock(configuration_of(self._settings))
         target = aimed.target
-        with looked_at(self._settings.database_path) as registry, advised(registry, target):
+        with connections.looked_at(self._settings.database_path) as registry, advised(registry, target):
             connection = usable(registry, target, reference, clock.millis())
             admit_use(connection, target, clock.millis())
         return self.permitted(aimed, approvals, connection, given)
@@ -247,6 +249,11 @@ class Approving:
     @contextmanager
     def _opened(self) -> Iterator[Approvals]:
         with opened(self._settings.database_path, os.geteuid()) as approvals:
+            yield approvals
+
+    @contextmanager
+    def _looked_at(self) -> Iterator[Approvals]:
+        with looked_at(self._settings.database_path, os.geteuid()) as approvals:
             yield approvals
 
     @contextmanager
@@ -299,8 +306,8 @@ def naming(field: str) -> Iterator[None]:
         raise
 
 
-def _selected(target: Target, revision: str) -> Selected:
-    return Selected(target.configuration_revision, revision, target.executable, LOCAL)
+def _selected(target: Target, way: Way, revision: str) -> Selected:
+    return Selected(target.configuration_revision, revision, way.executable(), LOCAL)
 
 
 def _told_issuer(issuer: Issuer | None) -> Shown:

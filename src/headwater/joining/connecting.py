@@ -56,7 +56,7 @@ class Connecting:
         """Return a page of an instance's connections, revoked ones too."""
         from headwater.connect.paging import after, place
 
-        _, target = self._targets.configured(selection)
+        _, target = self._targets.held(selection)
         with looked_at(self._settings.database_path) as registry:
             epoch, now = registry.epoch(target.owner, target.instance_id), clock.millis()
             behind = "" if cursor is None else after(cursor, target, epoch, limit, now)
@@ -68,14 +68,14 @@ class Connecting:
 
     def describe(self, selection: Selection, reference: str | None) -> Shown:
         """Return what is known of a connection."""
-        _, target = self._targets.configured(selection)
+        _, target = self._targets.held(selection)
         with looked_at(self._settings.database_path) as registry:
             connection = selected(registry, target, reference)
         return {"connection": looking.description_of(connection, target, clock.millis())}
 
     def acquisition(self, selection: Selection, reference: str) -> Shown:
         """Return what became of an acquisition; nothing is repeated by looking (CLI-323)."""
-        _, target = self._targets.configured(selection)
+        _, target = self._targets.held(selection)
         with looked_at(self._settings.database_path) as registry:
             found = registry.acquisition(target.owner, reference)
         if found is None or found.instance_id != target.instance_id:
@@ -120,7 +120,7 @@ class Connecting:
         """Revoke a connection on this machine, for good. No owner has to run, and nobody is asked (CLI-330 to 335)."""
         from headwater.connect.revoking import of_revocable, revoke
 
-        configuration, target = self._targets.configured(selection)
+        configuration, target = self._targets.held(selection)
         with opened(self._settings.database_path) as registry, advised(registry, target):
             ids = {entry.instance_id for entry in configuration.entries}
             connection = of_revocable(registry, target, reference, ids)

@@ -80,12 +80,13 @@ class Operating:
 
     def list_(self, selection: Selection, family: str | None, limit: int, cursor: str | None) -> Shown:
         """Return a page of the operations that an instance permits, those of a family where one is named."""
-        target, description = self.described(selection)
-        return told_page(selectors(target), description, family, limit, cursor)
+        target, way = self.served(selection)
+        return told_page(selectors(target), way.description(None, launches=True), family, limit, cursor)
 
     def describe(self, selection: Selection, operation: str) -> Shown:
         """Return an operation with its schemas."""
-        target, description = self.described(selection)
+        target, way = self.served(selection)
+        description = way.description(None, launches=True)
         return told_of(selectors(target), description, exposed(description, operation))
 
     def descriptor(self, selection: Selection) -> Shown:
@@ -122,16 +123,15 @@ class Operating:
         return _aimed(target, way, way.description(reference, launches=launches), operation, pins)
 
     def selected(
-        self, selection: Selection, operation: str, pins: Pins = (None, None), *, reference: str | None = None
+        self, selection: Selection, operation: str, pins: Pins = (None, None), *, launches: bool = True
     ) -> Aimed:
         """Return the operation that is meant as `aimed` does, of an instance that is selected by its options."""
-        target, way = self._way(select(configuration_of(self._settings), selection))
-        return _aimed(target, way, way.description(reference, launches=True), operation, pins)
+        target, way = self.served(selection)
+        return _aimed(target, way, way.description(None, launches=launches), operation, pins)
 
-    def described(self, selection: Selection) -> tuple[Target, Description]:
-        """Return an instance with all that it can be asked."""
-        target, way = self._way(select(configuration_of(self._settings), selection))
-        return target, way.description(None, launches=True)
+    def served(self, selection: Selection) -> tuple[Target, Way]:
+        """Return an instance that is selected by its options, and how it is described and asked."""
+        return self._way(select(configuration_of(self._settings), selection))
 
     def rehearsed(self, defined: Defined, instance: str, operation: str, pins: Pins) -> Aimed:
         """Return an operation of a definition as `aimed` does, without that anything is recorded of it (CLI-1092)."""

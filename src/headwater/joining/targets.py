@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from headwater.configuration.revisions import derived
 from headwater.configuration.selecting import Selection, admitted, select
 from headwater.connect.model import Target
-from headwater.errors import refuse
+from headwater.errors import HeadwaterError, refuse
 from headwater.joining.configured import configuration_of, declared_by, folder_of, shipped
 from headwater.settings import Settings
 
@@ -99,6 +99,21 @@ class Targets:
         """Return a configured instance as a target; one of a disabled connector can still be looked at."""
         entry = _lookable(entry)
         return self.served(entry, self.folder(entry))
+
+    def held(self, selection: Selection) -> tuple[Configuration, Target]:
+        """Return an instance to look at its connections, or to revoke one: also where nothing serves it any more.
+
+        What was connected stands in the database. It is not lost with a connector, a definition or a release.
+        """
+        configuration = configuration_of(self._settings)
+        entry = select(configuration, selection)
+        try:
+            return configuration, self.target(entry)
+        except HeadwaterError:
+            if entry.pins is not None:
+                raise
+        names = (entry.connector, entry.instance, entry.alias, entry.instance_id)
+        return configuration, Target(os.geteuid(), *names, configuration_revision="", authority="")
 
     def _instance(self, name: str) -> Instance | None:
         from headwater.catalog.instances import Instances

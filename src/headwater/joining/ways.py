@@ -53,6 +53,10 @@ class Way(Protocol):
         """Raise `invalid_input` for what an operation does not take."""
         ...
 
+    def executable(self) -> str:
+        """Return what tells the program that does its operations from another."""
+        ...
+
     def request(self, described: Described, given: Any) -> Mapping[str, Any] | None:
         """Return the request that an operation is, as it is shown; None where code does it."""
         ...
@@ -109,6 +113,10 @@ class ByDefinition:
             looked = input_of(look, given)
             check_given(input_schema(read), looked)
             planned(read, self.definition.headers, looked)
+
+    def executable(self) -> str:
+        """See `Way.executable`: Headwater itself."""
+        return self.target.executable or ""
 
     def request(self, described: Described, given: Any) -> Mapping[str, Any]:
         """See `Way.request`. Headers are not shown: one of them is the credential."""
@@ -167,12 +175,17 @@ class ByCode:
             self._launch(reference)
             hello = self._hello(current=True)
         if hello is None:
-            raise refuse("description_unavailable", next_action="retry_explicitly")
+            command = f"headwater operations list {self.target.name}"
+            raise refuse("description_unavailable", next_action="retry_explicitly", command=command)
         return from_code(self.target.connector, self.target.instance_id, hello, self.named)
 
     def check(self, described: Described, given: Any) -> None:
         """See `Way.check`."""
         check_input(described, given)
+
+    def executable(self) -> str:
+        """See `Way.executable`: the code as it stands, also where its folder is not one that was added."""
+        return self.folder.selection("")
 
     def request(self, described: Described, given: Any) -> None:
         """See `Way.request`."""

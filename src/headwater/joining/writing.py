@@ -106,13 +106,10 @@ class Writes:
 
         aimed = order.aimed
         open_.ledger.recover()
-        connection = usable(open_.registry, aimed.target, order.reference, clock.millis())
-        printed = fingerprint(place_of(aimed.target, connection), aimed.described, order.given)
         before = None if order.key is None else open_.ledger.used(order.key)
         if before is not None:
-            if before.fingerprint != printed:
-                raise refuse("idempotency_conflict")
-            return replayed(before)
+            return _again(open_, order, before)
+        connection = usable(open_.registry, aimed.target, order.reference, clock.millis())
         preparation = self._admitted(open_, order, connection)
         with advised(open_.registry, aimed.target):
             used = await self._used(open_, order, connection, until)
@@ -125,7 +122,7 @@ class Writes:
                 instance_id=aimed.target.instance_id,
                 connection=connection.reference,
                 operation=aimed.described.operation.id,
-                fingerprint=printed,
+                fingerprint=fingerprint(place_of(aimed.target, connection), aimed.described, order.given),
                 issuer=preparation.issuer.name,
                 reference=order.proof.reference,
                 request_id="",
@@ -169,6 +166,20 @@ class Writes:
         if self._approving.permitted(order.aimed, open_.approvals, used.connection, order.given) != approved:
             message = "The policy, the key or the connection changed meanwhile."
             raise refuse("approval_refused", message, safe="Nothing was sent.")
+
+
+def _again(open_: _Open, order: Order, before: Attempt) -> Shown:
+    """Tell again what came of a write that was asked before with the same key, if this is the same one.
+
+    It was with a connection that may be revoked by now: then it is not the same any more.
+    """
+    connection = open_.registry.find(before.owner, before.connection)
+    if connection is not None and order.reference in (None, before.connection):
+        place = place_of(order.aimed.target, connection)
+        if fingerprint(place, order.aimed.described, order.given) == before.fingerprint:
+            return replayed(before)
+    message = "The key stands for another write, or for this one before its connection or configuration changed."
+    raise refuse("idempotency_conflict", message)
 
 
 @contextmanager

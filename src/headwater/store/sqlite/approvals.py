@@ -1,16 +1,17 @@
 """What approvals stand on, as rows: the ports `Issuers` and `Policies` of one owner, and its clock."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+import apsw
 import msgspec
 
 from headwater.errors import refuse
 from headwater.operate.writes.model import Issuer, Policy, SigningKey
 from headwater.store.locks import ours
-from headwater.store.sqlite.database import open_database, queries, transaction, translated
+from headwater.store.sqlite.database import nothing, open_database, queries, transaction, translated
 
 Row = dict[str, Any]
 T = TypeVar("T")
@@ -19,10 +20,10 @@ T = TypeVar("T")
 class Approvals:
     """The keys, policies and clock of one owner."""
 
-    def __init__(self, path: Path, owner: int) -> None:
+    def __init__(self, connection: apsw.Connection, owner: int) -> None:
         self._owner = owner
         self._sql = queries("approvals")
-        self._connection = open_database(path)
+        self._connection = connection
 
     def close(self) -> None:
         """Let go of the database."""
@@ -75,11 +76,15 @@ class Approvals:
 def opened(path: Path, owner: int) -> Iterator[Approvals]:
     """Open what approvals stand on. Raise `forbidden` where others may write there."""
     ours(path.parent)
-    found = Approvals(path, owner)
-    try:
+    with closing(Approvals(open_database(path), owner)) as found:
         yield found
-    finally:
-        found.close()
+
+
+@contextmanager
+def looked_at(path: Path, owner: int) -> Iterator[Approvals]:
+    """Open it for looking: where there is no database nothing was ever approved, and none is made."""
+    with closing(Approvals(open_database(path, readonly=True) if path.exists() else nothing(), owner)) as found:
+        yield found
 
 
 def _decoded(text: str, kind: type[T]) -> T:

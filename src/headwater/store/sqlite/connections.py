@@ -13,8 +13,7 @@ from headwater import limits
 from headwater.connect.model import Acquisition, AcquisitionFailure, Binding, Connection, Evidence, Identity
 from headwater.errors import HeadwaterError, refuse
 from headwater.store.locks import ours
-from headwater.store.sqlite.database import open_database, queries
-from headwater.store.sqlite.schema import migrations
+from headwater.store.sqlite.database import nothing, open_database, queries
 
 
 class ConnectionRegistry:
@@ -196,18 +195,11 @@ def opened(path: Path) -> Iterator[ConnectionRegistry]:
 @contextmanager
 def looked_at(path: Path) -> Iterator[ConnectionRegistry]:
     """Open the registry for looking: where there is no database, nothing is connected, and none is made."""
-    registry = ConnectionRegistry(open_database(path, readonly=True) if path.exists() else _nothing())
+    registry = ConnectionRegistry(open_database(path, readonly=True) if path.exists() else nothing())
     try:
         yield registry
     finally:
         registry.close()
-
-
-def _nothing() -> apsw.Connection:
-    connection = apsw.Connection(":memory:")
-    for _, script in migrations():
-        connection.execute(script)
-    return connection
 
 
 @contextmanager

@@ -63,6 +63,14 @@ def open_database(path: Path, *, readonly: bool = False) -> apsw.Connection:
     return connection
 
 
+def nothing() -> apsw.Connection:
+    """Open an empty database in memory: what there is where there is no database yet."""
+    connection = apsw.Connection(":memory:")
+    for _, script in migrations():
+        connection.execute(script)
+    return connection
+
+
 def _prepare(connection: apsw.Connection, path: Path, *, readonly: bool) -> None:
     connection.set_busy_timeout(int(limits.BUSY_SECONDS * 1000))
     for pragma in _PRAGMAS:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from headwater.collect.gaps import Turn
     from headwater.collect.ports import Outcome, Respondent
     from headwater.collect.schedules import PastRun
+    from headwater.joining.approval_keys import ApprovalKeys
     from headwater.joining.approving import Approving
     from headwater.joining.configuring import Configuring
     from headwater.joining.connecting import Connecting
@@ -359,6 +360,13 @@ class Host:
         from headwater.joining.approving import Approving
 
         return Approving(self.settings, self.operating, self._passphrase)
+
+    @property
+    def approval_keys(self) -> ApprovalKeys:
+        """The keys that sign approvals."""
+        from headwater.joining.approval_keys import ApprovalKeys
+
+        return ApprovalKeys(self.settings, self._passphrase)
 
     @property
     def writing(self) -> Writes:

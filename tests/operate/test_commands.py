@@ -218,3 +218,22 @@ class TestInvoke:
         assert answer.failure["code"] == "forbidden"
         assert "sentinel" not in answer.stderr
         assert "token-of-anna" not in answer.stderr
+
+
+@pytest.mark.clause("CLI-588")
+@pytest.mark.parametrize(
+    "options",
+    [
+        [("--credential-file", "/x"), ("--definitions-root", "/x")],
+        [("--max-pages", "0"), ("--fields", "]"), ("--out", "/x")],
+        [("--each", "a[]"), ("--max-pages", "5")],
+        [("--walk", "true"), ("--describe", "true"), ("--fields", "a,a")],
+        [("--out", ""), ("--credential-file", "")],
+    ],
+)
+def test_of_several_options_that_do_not_fit_the_first_is_named(unconnected, options):
+    for order in (options, options[::-1]):
+        wrong = [name for name, _ in order if name != "--describe"]
+        words = [word for option in order for word in option]
+        failure = unconnected.headwater.type("invoke", "shop", "orders.list", *words).failure
+        assert (failure["code"], failure["field"]) == ("invalid_input", wrong[0].strip("-").replace("-", "_"))

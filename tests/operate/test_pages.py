@@ -264,7 +264,8 @@ class TestWalk:
         assert "stopped: records_not_a_list" in human.stdout
 
     @pytest.mark.clause("CLI-691")
-    def test_an_interrupt_leaves_whole_pages(self, desk, typed):
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+    def test_an_interrupt_leaves_whole_pages(self, desk, typed, number):
         paged(desk)
         serve, waits, goes = desk.replies["/orders"], threading.Event(), threading.Event()
 
@@ -276,11 +277,12 @@ class TestWalk:
 
         desk.replies["/orders"] = slow
         out = typed.place / "out"
-        self.interrupted(typed, out, waits)
+        self.interrupted(typed, out, waits, number)
         goes.set()
         assert [json.loads(line)["number"] for line in out.read_text().splitlines()] == [11, 12, 21, 22]
 
-    def test_an_interrupt_at_the_first_page_leaves_no_file(self, desk, typed):
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+    def test_an_interrupt_at_the_first_page_leaves_no_file(self, desk, typed, number):
         paged(desk)
         waits, goes = threading.Event(), threading.Event()
 
@@ -290,7 +292,7 @@ class TestWalk:
             return Reply(status=500)
 
         desk.replies["/orders"] = slow
-        self.interrupted(typed, typed.place / "out", waits)
+        self.interrupted(typed, typed.place / "out", waits, number)
         goes.set()
         assert not (typed.place / "out").exists()
 
@@ -309,11 +311,11 @@ class TestWalk:
         assert typed.type(*self.WALK, str(out), "--input-json", "{}").failure["code"] == "storage_failed"
         assert [json.loads(line)["number"] for line in out.read_text().splitlines()] == [11, 12]
 
-    def interrupted(self, typed: Headwater, out: Path, waits: threading.Event) -> None:
+    def interrupted(self, typed: Headwater, out: Path, waits: threading.Event, number: int) -> None:
         """Walk, and press Ctrl-C while a page is waited for."""
         words = typed.words(*self.WALK, str(out), "--input-json", "{}")
         with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
             assert waits.wait(30)
-            process.send_signal(signal.SIGINT)
+            process.send_signal(number)
             printed, told = process.communicate(timeout=30)
         assert (process.returncode, printed, json.loads(told)["error"]["data"]["code"]) == (130, b"", "interrupted")

@@ -7,7 +7,7 @@ import sys
 import pytest
 from connectors.connecting import written
 from journeys.conftest import Headwater
-from operate.desk import HEAD, TOKEN
+from operate.desk import HEAD, TOKEN, failure_of
 from releases.shelf import AUTH, WALK, billed, definition, refusal
 
 from headwater.configuration.selecting import Selection
@@ -188,8 +188,16 @@ class TestWithTheKey:
         shelf.opted("acme/me", {"services/acme.toml": definition(shelf.url)})
         refusal(shelf.connect, "acme/me")
         assert shelf.desk.running.asked == []
+        config = shelf.desk.headwater.place / "config.toml"
+        before = config.read_text()
         shelf.place("acme/me")
         assert shelf.connect("acme/me")
+        shelf.desk.running.asked.clear()
+        config.write_text(before)
+        refused = shelf.desk.refused(name="acme/me")
+        assert failure_of(refused) == ("unavailable", "admission", "check_configuration", None)
+        assert "private network" in refused.message
+        assert shelf.desk.running.asked == []
 
 
 class TestCollecting:

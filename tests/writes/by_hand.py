@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from journeys.conftest import Answer, Headwater
+from writes.strict import strict_folder
 
 
 def permit(headwater: Headwater, name: str, *operations: str) -> None:
@@ -17,10 +18,9 @@ def permit(headwater: Headwater, name: str, *operations: str) -> None:
 
 def approve(headwater: Headwater, name: str, operation: str, given: Any) -> Path:
     """Prepare and approve a write, and return the file of the approval."""
-    folder = headwater.place / "approvals"
-    folder.mkdir(mode=0o700, exist_ok=True)
+    folder = strict_folder(headwater.place)
     proof = folder / str(len(list(folder.iterdir())))
-    words = [operation, name, "--input-json", json.dumps(given)]
+    words = [name, operation, "--input-json", json.dumps(given)]
     digest = headwater.type("approvals", "prepare", *words).result["preparation"]["subject_sha256"]
     issue = ["--approve-subject", digest, "--proof-output", str(proof)]
     assert headwater.type("approvals", "issue", *words, *issue).status == 0

@@ -109,8 +109,8 @@ class Shop(Desk):
 
     def permit(self, *operations: str) -> None:
         """Have a key and a policy."""
-        if "issuer" not in self.host.approving.key_status():
-            asyncio.run(self.host.approving.key_init(None))
+        if "issuer" not in self.host.approval_keys.status():
+            asyncio.run(self.host.approval_keys.init(None))
         held = self.host.approving.policy_status(SELECTION).get("policy")
         seen = None if held is None else str(held["revision"])
         self.host.approving.policy_set(SELECTION, tuple(sorted(operations or WRITES)), seen)
@@ -135,8 +135,8 @@ class Shop(Desk):
         given = {"number": "7"} if given is None else given
         host = self.host
         aimed = host.operating.aimed("shop/me", operation)
-        order = Order(aimed, given, None, proof or self.approve(operation, given), key and key_digest(key))
-        return asyncio.run(host.writing.write(order, seconds))
+        order = Order(aimed, given, None, key and key_digest(key))
+        return asyncio.run(host.writing.write(order, proof or self.approve(operation, given), seconds))
 
     def unwritten(self, *words: Any, **how: Any) -> HeadwaterError:
         """Do a write, and return why it failed."""

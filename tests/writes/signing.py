@@ -36,9 +36,9 @@ def prepared(shop: Shop, operation: str = "orders.cancel", given: Any = None) ->
     return shop.host.approving.prepare(SELECTION, operation, (None, None), None, given)[1]
 
 
-def proof_at(shop: Shop, issued_ms: int) -> Proof:
+def proof_at(shop: Shop, issued_ms: int, operation: str = "orders.cancel", given: Any = None) -> Proof:
     """Return an approval that was given at a time."""
-    preparation, document = prepared(shop), document_of(shop)
+    preparation, document = prepared(shop, operation, given), document_of(shop)
     key = preparation.issuer.active
     assert key is not None
     now = Interval(issued_ms, issued_ms)

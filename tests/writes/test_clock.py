@@ -5,6 +5,7 @@ from operate.desk import SELECTION
 from writes.shop import told
 
 from headwater import clock
+from headwater.errors import HeadwaterError
 from headwater.store.sqlite.approvals import opened
 
 
@@ -28,7 +29,7 @@ def test_a_clock_that_went_back_approves_nothing_and_writes_nothing(shop):
     assert (failure["code"], failure["stage"], failure["next_action"]) == (
         "unavailable", "observation", "check_configuration"
     )  # fmt: skip
-    with pytest.raises(Exception, match="clock went back"):
+    with pytest.raises(Exception, match="shows an earlier time"):
         shop.approve()
     assert shop.changes == []
 
@@ -66,7 +67,12 @@ def test_a_retired_clock_stops_what_needs_one_and_nothing_else(shop):
         assert (failure["code"], failure["stage"], failure["next_action"], failure["configuration_rule"]) == (
             "invalid_configuration", "configuration", "check_configuration", "approval_clock_format_retired"
         )  # fmt: skip
-    assert shop.unwritten(proof=proof).code == "invalid_configuration"
+    with pytest.raises(HeadwaterError) as caught:
+        shop.write(proof=proof)
+    error = caught.value
+    assert (error.code, error.stage, error.next_action) == (
+        "invalid_configuration", "configuration", "check_configuration"
+    )  # fmt: skip
     assert shop.headwater.type("connections", "list", "shop/me").status == 0
     assert shop.changes == []
 
@@ -74,3 +80,29 @@ def test_a_retired_clock_stops_what_needs_one_and_nothing_else(shop):
 def test_a_clock_of_another_format_is_not_supported(shop):
     shop.configure(head='[approval_clock]\nformat = "roughtime-clock/2"\n')
     assert shop.headwater.type("approvals", "clock-check").failure["code"] == "unsupported"
+
+
+@pytest.mark.clause("CLI-759")
+def test_a_check_of_the_setup_says_that_the_clock_is_a_weaker_one(shop):
+    def row():
+        (found,) = [
+            one
+            for one in shop.headwater.type("setup", "check").result["prerequisites"]
+            if one["name"] == "approval_clock"
+        ]
+        return found
+
+    assert (row()["state"], "weaker" in row()["detail"]) == ("ready", True)
+    set_back(shop, 60)
+    assert (row()["state"], row()["next_action"]) == ("failed", "check_configuration")
+
+
+def test_with_another_key_a_clock_that_was_wrong_begins_anew(shop):
+    """Nothing that was approved by the wrong clock counts any more, and so nothing is given away."""
+    set_back(shop, 10_000_000)
+    assert shop.headwater.type("approvals", "clock-check").status == 1
+    seen = shop.host.approval_keys.status()["issuer"]
+    words = ["--expected-revision", str(seen["revision"]), "--expected-key", seen["keys"][0]["key_id"]]
+    assert shop.headwater.type("approvals", "key-rotate", *words).status == 0
+    assert shop.headwater.type("approvals", "clock-check").status == 0
+    assert shop.write()["mutation"]["classification"] == "applied"

@@ -1,11 +1,18 @@
 """Writes that an integration's code does: what it says is believed only where it says that it did not do it."""
 
 import asyncio
+import json
+import os
+import signal
+import subprocess
+import threading
 
 import pytest
+from journeys.conftest import Headwater
 from operate.counter import CODE, Counter, counter_in
 from operate.desk import SELECTION
 from signin.provider import Reply
+from writes.by_hand import approve
 from writes.shop import told
 
 from headwater.errors import HeadwaterError
@@ -33,7 +40,7 @@ def counter(tmp_path):
         one.connect()
         host = one.host
         host.operating.list_(SELECTION, None, 10, None)  # starts the program once, so that it says what it does
-        asyncio.run(host.approving.key_init(None))
+        asyncio.run(host.approval_keys.init(None))
         host.approving.policy_set(SELECTION, ("orders.cancel",), None)
         one.replies["/cancelled"] = Reply(body=NUMBER)
         yield one
@@ -44,7 +51,7 @@ def cancel(counter: Counter, given=None):
     given, host = given or NUMBER, counter.host
     aimed, preparation = host.approving.prepare(SELECTION, "orders.cancel", (None, None), None, given)
     proof = asyncio.run(host.approving.issue(aimed, None, given, preparation.sha256))
-    return asyncio.run(host.writing.write(Order(aimed, given, None, proof, None), 20))
+    return asyncio.run(host.writing.write(Order(aimed, given, None, None), proof, 20))
 
 
 def refused(counter: Counter, number: str) -> HeadwaterError:
@@ -117,10 +124,59 @@ def test_of_a_program_that_never_said_what_it_does_nothing_is_approved(tmp_path)
         one.code(WRITING)
         one.connect()
         one.stop()
-        asyncio.run(one.host.approving.key_init(None))
+        asyncio.run(one.host.approval_keys.init(None))
         with pytest.raises(HeadwaterError) as caught:
             one.host.approving.policy_set(SELECTION, ("orders.cancel",), None)
         assert (caught.value.code, caught.value.command) == (
             "description_unavailable", "headwater operations list shop/me"
         )  # fmt: skip
         assert not one.runs
+
+
+def test_code_that_is_changed_after_its_approval_was_looked_at_is_not_run(counter):
+    """The program is started with the new code, and then the approval is looked at once more."""
+    counter.lapse()
+    counter.stop()
+    answer = counter.answer
+
+    def meanwhile(asked):
+        if asked.path == "/whoami":
+            counter.code(WRITING.replace('"/cancelled"', '"/other"'))
+        return answer(asked)
+
+    aimed, preparation = counter.host.approving.prepare(SELECTION, "orders.cancel", (None, None), None, NUMBER)
+    proof = asyncio.run(counter.host.approving.issue(aimed, None, NUMBER, preparation.sha256))
+    counter.running.answer = meanwhile
+    with pytest.raises(HeadwaterError) as caught:
+        asyncio.run(counter.host.writing.write(Order(aimed, NUMBER, None, None), proof, 20))
+    assert told(caught.value) == ("approval_refused", "admission", "retry_status", "not_attempted")
+    assert counter.paths == []
+
+
+def test_a_person_sees_what_code_is_given(counter):
+    human = Headwater(counter.headwater.place, "human")
+    said = human.type("approvals", "prepare", "shop/me", "orders.cancel", "--input-json", '{"number":"7"}').stdout
+    assert 'what the connector\'s code is given:\n{\n  "number": "7"\n}' in said
+
+
+def test_ctrl_c_ends_the_wait_for_code(counter, tmp_path):
+    """The code goes on, and nobody knows what comes of it."""
+    reached, over = threading.Event(), threading.Event()
+
+    def hold(_asked):
+        reached.set()
+        over.wait(30)
+        return Reply(body=NUMBER)
+
+    counter.replies["/cancelled"] = hold
+    words = ["invoke", "shop/me", "orders.cancel", "--input-json", '{"number":"7"}']
+    words += ["--approval-file", str(approve(counter.headwater, "shop/me", "orders.cancel", NUMBER))]
+    environment = {"HOME": str(counter.headwater.place), "PATH": os.environ["PATH"]}
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    child = subprocess.Popen(counter.headwater.words(*words), env=environment, **pipes)
+    assert reached.wait(30)
+    child.send_signal(signal.SIGINT)
+    _, said = child.communicate(timeout=10)
+    over.set()
+    failure = json.loads(said)["error"]["data"]
+    assert (failure["code"], failure["mutation"]["classification"]) == ("interrupted", "unknown")

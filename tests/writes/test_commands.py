@@ -8,8 +8,10 @@ import pytest
 from journeys.conftest import Headwater
 from operate.desk import SELECTION
 from operate.test_commands import parse_refusal
+from signin.provider import Reply
 from writes.shop import SHIP
 from writes.signing import document_of
+from writes.strict import strict_folder
 
 from headwater.link.owner import Place, is_held
 
@@ -27,9 +29,7 @@ def misfit(answer) -> str:
 @pytest.fixture
 def private(shop):
     """A folder that only its owner can enter."""
-    folder = shop.headwater.place / "private"
-    folder.mkdir(mode=0o700)
-    return folder
+    return strict_folder(shop.headwater.place)
 
 
 def issued(shop, output, operation="orders.cancel", given='{"number":"7"}'):
@@ -80,12 +80,12 @@ class TestTheThreeSteps:
         assert "mutation" not in failure
         human = Headwater(shop.headwater.place, "human")
         said = human.type("invoke", "shop/me", "orders.cancel", "--input-json", "{}").stderr
-        assert "approvals prepare orders.cancel shop/me" in said
+        assert "approvals prepare shop/me orders.cancel" in said
 
     @pytest.mark.clause("CLI-709")
     def test_without_a_key_nothing_is_sent(self, shop, private):
         issued(shop, private / "proof")
-        seen = shop.host.approving.key_status()["issuer"]
+        seen = shop.host.approval_keys.status()["issuer"]
         words = ["--expected-revision", str(seen["revision"]), "--expected-key", seen["keys"][0]["key_id"]]
         assert shop.headwater.type("approvals", "key-revoke", *words).result["issuer"]["keys"][0]["state"] == "retired"
         failure = shop.headwater.type(
@@ -103,7 +103,7 @@ class TestTheThreeSteps:
         assert f"request: PATCH {shop.running.url}/orders/7\n" in said
         assert '"state": "sent"' in said
         assert "only if etag is: v1" in said
-        assert "approvals issue orders.ship shop/me --approve-subject" in said
+        assert "approvals issue shop/me orders.ship --approve-subject" in said
 
 
 class TestArguments:
@@ -125,6 +125,16 @@ class TestArguments:
         for words in (["--approve-subject", "0" * 64], ["--proof-output", "/x"]):
             answer = shop.headwater.type("approvals", "issue", "orders.cancel", "shop/me", *one, *words)
             assert parse_refusal(answer) == "cli_parse"
+
+    @pytest.mark.parametrize("words", [[], ["shop/me"], ["a", "b"], ["shop/me", "shop/me", "a"]])
+    def test_an_instance_and_an_operation_are_named(self, shop, words):
+        answer = shop.headwater.type("approvals", "prepare", *words, "--input-json", "{}")
+        assert parse_refusal(answer) == "cli_parse"
+
+    def test_they_are_named_in_whichever_order(self, shop):
+        words = ["approvals", "prepare", "--input-json", '{"number":"7"}']
+        one = shop.headwater.type(*words, "shop/me", "orders.cancel").result
+        assert shop.headwater.type(*words, "orders.cancel", "shop/me").result == one
 
     @pytest.mark.clause("CLI-705", "CLI-706")
     @pytest.mark.parametrize(
@@ -189,7 +199,8 @@ class TestArguments:
 
     @pytest.mark.clause("CLI-707", "CLI-705")
     def test_a_proof_goes_to_a_new_file_in_a_folder_of_ones_own(self, shop, private, monkeypatch):
-        here = shop.headwater.place
+        here = private / "here"
+        here.mkdir(mode=0o700)
         (open_ := here / "open").mkdir(mode=0o755)
         (link := here / "link").symlink_to(private)
         (there := private / "there").write_text("mine")
@@ -197,9 +208,13 @@ class TestArguments:
         (others := here / "others").mkdir()
         others.chmod(0o777)
         (inside := others / "inside").mkdir(mode=0o700)
+        (shared := here / "shared").mkdir()
+        shared.chmod(0o1777)
+        (below := shared / "mine").mkdir(mode=0o700)
         wrong = [
             "proof", "./proof", open_ / "proof", link / "proof", there, dangling, private / "no" / "proof",
             f"{private}/../private/proof", f"{private}//proof", f"{private}/./proof", f"{private}/", inside / "proof",
+            below / "proof",
             "",
         ]  # fmt: skip
         for place in wrong:
@@ -208,7 +223,7 @@ class TestArguments:
             )
             assert misfit(answer) == "proof_output", place
         assert there.read_text() == "mine"
-        assert sorted(os.listdir(private)) == ["dangling", "there"]
+        assert sorted(os.listdir(private)) == ["dangling", "here", "there"]
 
     @pytest.mark.parametrize("way", ["missing", "readable", "link", "none", "large"])
     def test_an_approval_is_read_from_a_private_file(self, shop, private, way):
@@ -231,6 +246,45 @@ class TestArguments:
         assert misfit(shop.headwater.type(*words)) == "approval_file"
         read = ["invoke", "shop/me", "orders.show", *CANCEL[2:], "--approve"]
         assert misfit(shop.headwater.type(*read)) == "approve"
+
+
+class TestWhatBecameOfThem:
+    def test_a_person_reads_what_became_of_a_write(self, shop, private):
+        human = Headwater(shop.headwater.place, "human")
+        issued(shop, private / "proof")
+        words = ["invoke", "shop/me", "orders.cancel", "--input-json", '{"number":"7"}', "--idempotency-key", "k"]
+        words += ["--approval-file", str(private / "proof")]
+        assert human.type(*words).stdout.endswith("applied (sent once)\n")
+        assert human.type(*words).stdout.endswith("applied (told again: nothing was sent now)\n")
+
+    @pytest.mark.parametrize(("dropped", "invites"), [(True, False), (False, True)])
+    def test_a_person_is_not_invited_to_repeat_what_may_have_been_done(self, shop, private, dropped, invites):
+        human = Headwater(shop.headwater.place, "human")
+        issued(shop, private / "proof")
+        shop.instead = lambda asked: Reply(status=422, dropped=dropped) if asked.method == "POST" else None
+        words = ["invoke", "shop/me", "orders.cancel", "--input-json", '{"number":"7"}']
+        said = human.type(*words, "--approval-file", str(private / "proof")).stderr
+        assert f"What is known of it: {'unknown' if dropped else 'refused'}." in said
+        assert ("try again" in said) is invites
+
+    @pytest.mark.clause("CLI-731")
+    def test_the_newest_writes_are_listed(self, shop):
+        shop.write()
+        shop.instead = lambda asked: Reply(dropped=True) if asked.method == "POST" else None
+        shop.unwritten()
+        told = shop.headwater.type("approvals", "attempts", "shop/me").result["attempts"]
+        assert [(one["operation"], one["classification"], one["is_open"]) for one in told] == [
+            ("orders.cancel", "unknown", False), ("orders.cancel", "applied", False)
+        ]  # fmt: skip
+        assert len(shop.headwater.type("approvals", "attempts", "shop/me", "--limit", "1").result["attempts"]) == 1
+        human = Headwater(shop.headwater.place, "human").type("approvals", "attempts", "shop/me").stdout
+        assert "what became of it" in human.splitlines()[0]
+
+    @pytest.mark.clause("CLI-575")
+    @pytest.mark.parametrize("option", ["--approval-file", "--idempotency-key"])
+    def test_a_read_takes_no_approval_and_no_key_an_empty_one_neither(self, shop, option):
+        words = ["invoke", "shop/me", "orders.show", "--input-json", '{"number":"7"}', option, ""]
+        assert misfit(shop.headwater.type(*words)) == option.strip("-").replace("-", "_")
 
 
 class TestPolicies:
@@ -277,6 +331,7 @@ class TestKeys:
         seed = json.loads(document_of(shop).reveal())["seed"].encode()
         for text in (answer.stdout, answer.stderr, status.stdout, status.stderr):
             assert seed not in text.encode()
-        for folder, _, names in os.walk(shop.headwater.place):
+        places = [*os.walk(shop.headwater.place), *os.walk(private)]
+        for folder, _, names in places:
             for name in names:
                 assert seed not in open(f"{folder}/{name}", "rb").read()  # noqa: SIM115

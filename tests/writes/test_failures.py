@@ -11,8 +11,9 @@ from msgspec.structs import replace
 from operate.desk import SELECTION
 from signin.provider import Reply
 from writes.shop import OPERATIONS, SHIP, told
+from writes.signing import proof_at
 
-from headwater import limits
+from headwater import clock, limits
 from headwater.codes import CODES
 from headwater.errors import HeadwaterError, refuse
 from headwater.operate.writes.model import Classification, Mutation
@@ -220,8 +221,8 @@ class TestTheHost:
             elif change == "policy":
                 host.approving.policy_set(SELECTION, (), "1")
             elif change == "key":
-                seen = host.approving.key_status()["issuer"]
-                asyncio.run(host.approving.key_revoke(str(seen["revision"]), seen["keys"][0]["key_id"]))
+                seen = host.approval_keys.status()["issuer"]
+                asyncio.run(host.approval_keys.revoke(str(seen["revision"]), seen["keys"][0]["key_id"]))
             elif change == "definition":
                 shop.define(OPERATIONS.replace("One order.", "An order."))
             else:
@@ -260,9 +261,69 @@ class TestTheHost:
         assert [asked.path for asked in shop.running.asked[before:]] == ["/whoami", "/orders/7/cancel"]
 
     @pytest.mark.clause("CLI-725")
-    def test_a_conflict_of_what_is_kept_follows_the_rule_of_writes(self):
-        error = as_write(refuse("revision_conflict"), Mutation("not_attempted"))
+    def test_a_conflict_of_what_is_kept_follows_the_rule_of_writes(self, shop):
+        """Another command publishes the connection while its lapsed check is made anew."""
+        proof = shop.approve()
+        shop.lapse()
+        answer, owner = shop.answer, shop.host.connecting.target(SELECTION).owner
+
+        def meanwhile(asked):
+            with opened(shop.database) as registry:
+                now = registry.held(owner, "shop.me")[0]
+                assert registry.publish(now, now, 0)
+            return answer(asked)
+
+        shop.running.answer = meanwhile
+        error = shop.unwritten(proof=proof)
         assert told(error) == ("revision_conflict", "admission", "retry_status", "not_attempted")
+        assert shop.changes == []
+
+    @pytest.mark.clause("CLI-713", "CLI-728")
+    def test_an_approval_whose_time_is_over_by_the_time_of_sending(self, shop):
+        """It had a few seconds left, and the looks before the write took longer."""
+        proof = proof_at(shop, clock.millis() - 292_000, "orders.ship", SHIP)
+        held = threading.Event()
+        shop.instead = lambda asked: held.wait(4) or None if len(shop.paths) == 2 else None
+        error = shop.unwritten("orders.ship", SHIP, proof=proof)
+        assert told(error) == ("approval_refused", "admission", "retry_status", "not_attempted")
+        assert shop.changes == []
+
+    @pytest.mark.parametrize("lost", [False, True])
+    def test_what_the_journal_cannot_keep_changes_nothing_of_what_is_known(self, shop, lost):
+        proof = shop.approve()
+
+        def instead(asked):
+            if asked.method == "POST":
+                database = apsw.Connection(str(shop.database))
+                database.execute(
+                    "CREATE TRIGGER full BEFORE UPDATE ON invocations BEGIN SELECT RAISE(FAIL, 'full'); END"
+                )
+                database.close()
+                return Reply(dropped=True) if lost else None
+            return None
+
+        shop.instead = instead
+        if lost:
+            error = shop.unwritten(proof=proof)
+            assert told(error) == ("outcome_unknown", "dispatch", "retry_status", "unknown")
+            audit = error.data["source_audit"]
+        else:
+            answer = shop.write(proof=proof)
+            assert answer["mutation"]["classification"] == "applied"
+            audit = answer["source_audit"]
+        assert audit["audit_status"] == "incomplete"
+
+    def test_what_nothing_can_be_kept_of_is_told_as_it_is(self, shop, monkeypatch):
+        """Somebody holds the database from the request on, for longer than it is waited for."""
+        monkeypatch.setattr(limits, "BUSY_SECONDS", 0.3)
+        proof = shop.approve()
+        database = apsw.Connection(str(shop.database))
+        shop.instead = lambda asked: database.execute("BEGIN IMMEDIATE") and None if asked.method == "POST" else None
+        error = shop.unwritten(proof=proof)
+        database.execute("COMMIT")
+        database.close()
+        assert told(error) == ("outcome_unknown", "dispatch", "retry_status", "applied")
+        assert error.data["source_audit"]["audit_status"] == "incomplete"
 
     def test_what_cannot_be_kept_is_told_as_not_known(self, shop):
         proof = shop.approve()

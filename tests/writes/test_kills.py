@@ -20,8 +20,8 @@ def began(shop, proof, operation="orders.ship", given=None):
     words = ["invoke", "shop/me", operation, "--input-json", json.dumps(given or SHIP)]
     words += ["--approval-file", str(proof), "--idempotency-key", "once"]
     environment = {"HOME": str(shop.headwater.place), "PATH": os.environ["PATH"]}
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    return subprocess.Popen(shop.headwater.words(*words), env=environment, stdin=subprocess.DEVNULL, **quiet)
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(shop.headwater.words(*words), env=environment, **pipes)
 
 
 def asked_again(shop, proof):
@@ -132,8 +132,9 @@ def test_two_at_once_are_one_after_the_other(shop):
     assert len(shop.changes) == 1
 
 
-@pytest.mark.clause("CLI-584", "CLI-024")
-def test_interrupted_it_is_unknown_and_not_sent_again(shop):
+@pytest.mark.clause("CLI-584", "CLI-024", "CLI-712", "CLI-714")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_it_is_unknown_and_not_sent_again(shop, number):
     reached, over = threading.Event(), threading.Event()
 
     def instead(asked):
@@ -145,9 +146,32 @@ def test_interrupted_it_is_unknown_and_not_sent_again(shop):
     proof = approve(shop.headwater, "shop/me", "orders.ship", SHIP)
     child = began(shop, proof)
     assert reached.wait(30)
-    child.send_signal(signal.SIGINT)
-    assert child.wait(30) == 130
+    child.send_signal(number)
+    _, said = child.communicate(timeout=30)
     over.set()
+    failure = json.loads(said)["error"]["data"]
+    assert (child.returncode, failure["code"], failure["stage"]) == (130, "interrupted", "dispatch")
+    assert failure["mutation"]["classification"] == "unknown"
     assert shop.states() == [("indeterminate", "unknown")]
     assert asked_again(shop, proof) == ("unknown", "outcome_unknown")
     assert len(shop.changes) == 1
+
+
+@pytest.mark.clause("CLI-712", "CLI-713")
+def test_interrupted_before_it_is_sent_it_was_not_attempted(shop):
+    reached, over = threading.Event(), threading.Event()
+
+    def instead(asked):
+        reached.set()
+        over.wait(30)
+
+    shop.instead = instead
+    child = began(shop, approve(shop.headwater, "shop/me", "orders.ship", SHIP))
+    assert reached.wait(30)
+    child.send_signal(signal.SIGINT)
+    _, said = child.communicate(timeout=30)
+    over.set()
+    failure = json.loads(said)["error"]["data"]
+    assert (child.returncode, failure["code"], failure["stage"]) == (130, "interrupted", "admission")
+    assert failure["mutation"]["classification"] == "not_attempted"
+    assert (shop.changes, shop.states()) == ([], [])

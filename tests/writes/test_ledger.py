@@ -1,5 +1,6 @@
 """The ledger of attempts by itself: what is one transaction, and what comes before what."""
 
+import asyncio
 import os
 
 import pytest
@@ -7,9 +8,11 @@ from msgspec.structs import replace
 from operate.desk import SELECTION
 
 from headwater.errors import HeadwaterError
-from headwater.operate.writes.model import Attempt, Cause, Told
+from headwater.operate.writes.model import Admitted, Attempt, Cause, Told
 from headwater.store.sqlite.attempts import Attempts
 from headwater.store.sqlite.connections import opened
+
+ADMITTED = Admitted(generation=1, issuer_revision=2, policy_revision=1)
 
 
 @pytest.fixture
@@ -55,26 +58,50 @@ def test_a_key_that_is_taken_spends_no_proof(shop, ledger, attempt):
 
 def test_an_attempt_is_sent_once(shop, ledger, attempt):
     ledger.prepare(attempt)
-    ledger.dispatch(attempt, 1)
+    ledger.dispatch(attempt, ADMITTED)
     assert shop.states() == [("dispatching", "not_attempted")]
-    assert refused(ledger.dispatch, attempt, 1) == "lifecycle_conflict"
+    assert refused(ledger.dispatch, attempt, ADMITTED) == "lifecycle_conflict"
 
 
+@pytest.mark.clause("CLI-330")
 @pytest.mark.parametrize(
-    ("change", "code"), [("generation", "lifecycle_conflict"), ("revoked", "revoked"), ("gone", "revoked")]
+    ("change", "code"),
+    [
+        ("generation", "lifecycle_conflict"),
+        ("revoked", "revoked"),
+        ("gone", "revoked"),
+        ("key", "approval_refused"),
+        ("policy", "approval_refused"),
+    ],
 )
-def test_an_attempt_passes_with_the_connection_that_was_admitted_alone(shop, ledger, attempt, change, code):
+def test_an_attempt_passes_with_what_it_was_admitted_by_alone(shop, ledger, attempt, change, code):
+    """Each of these may be done by another command at any time before: it is one transaction with this."""
     ledger.prepare(attempt)
+    host = shop.host
     if change == "revoked":
-        shop.host.connecting.revoke(SELECTION, None, "1")
+        host.connecting.revoke(SELECTION, None, "1")
+    elif change == "key":
+        issuer = host.approval_keys.status()["issuer"]
+        asyncio.run(host.approval_keys.revoke(str(issuer["revision"]), issuer["keys"][0]["key_id"]))
+    elif change == "policy":
+        host.approving.policy_set(SELECTION, (), "1")
     asked = replace(attempt, connection="connection_other") if change == "gone" else attempt
-    assert refused(ledger.dispatch, asked, 2 if change == "generation" else 1) == code
+    admitted = replace(ADMITTED, generation=2) if change == "generation" else ADMITTED
+    assert refused(ledger.dispatch, asked, admitted) == code
     assert shop.states() == [("prepared", "not_attempted")]
+
+
+@pytest.mark.parametrize("classification", ["not_attempted", "refused", "applied", "unknown"])
+def test_the_key_of_what_was_not_attempted_is_free_again(shop, ledger, attempt, classification):
+    ledger.prepare(attempt)
+    ledger.dispatch(attempt, ADMITTED)
+    ledger.settle(replace(attempt, state="failed", classification=classification))
+    assert (ledger.used("k") is None) is (classification == "not_attempted")
 
 
 def test_what_is_settled_stays_as_it_is(shop, ledger, attempt):
     ledger.prepare(attempt)
-    ledger.dispatch(attempt, 1)
+    ledger.dispatch(attempt, ADMITTED)
     told = Told("forbidden", "No.", "dispatch", "request_permission")
     cause = Cause("forbidden", "response")
     after = replace(attempt, state="failed", classification="refused", cause=cause, failure=told)
@@ -88,7 +115,7 @@ def test_what_is_settled_stays_as_it_is(shop, ledger, attempt):
 def test_what_a_process_left_is_settled_by_the_next_one(shop, ledger, attempt):
     ledger.prepare(attempt)
     ledger.prepare(another(attempt, reference="b" * 64, key="k2"))
-    ledger.dispatch(attempt, 1)
+    ledger.dispatch(attempt, ADMITTED)
     ledger.recover()
     assert shop.states() == [("indeterminate", "unknown"), ("aborted", "not_attempted")]
     assert ledger.used("k").state == "indeterminate"

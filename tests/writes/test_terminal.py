@@ -37,6 +37,15 @@ def test_without_a_terminal_nobody_is_asked(shop):
     assert shop.changes == []
 
 
+def test_what_was_asked_before_with_a_key_is_told_without_a_question(shop):
+    answers = [(b"Do this? [y/N] ", b"y\n")]
+    words = [*WORDS, "--idempotency-key", "k"]
+    answer_at_terminal(shop.headwater, *words, answers=answers)
+    again = shop.headwater.type(*words).result
+    assert again["mutation"]["replayed"]
+    assert shop.changes == ["PATCH /orders/7"]
+
+
 def test_text_of_an_input_cannot_drive_the_terminal(shop):
     given = {**SHIP, "etag": "v1\x1b]0;x\x07"}
     words = ["invoke", "shop/me", "orders.ship", "--input-json", json.dumps(given), "--approve"]

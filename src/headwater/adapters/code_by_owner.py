@@ -9,6 +9,7 @@ import msgspec
 
 from headwater import clock, limits
 from headwater.adapters.crossing import of_credential
+from headwater.aside import aside
 from headwater.connect.envelope import Credential
 from headwater.errors import HeadwaterError, refuse
 from headwater.link.owner import Place, Want, ask_for
@@ -58,7 +59,7 @@ class CodeByOwner:
             "credential": of_credential(self.credential),
         }
         try:
-            told = await asyncio.to_thread(lambda: _put(self.place, "operate", self.instance_id, until, **members))
+            told = await aside(lambda: _put(self.place, "operate", self.instance_id, until, **members))
         except HeadwaterError as error:
             if error.code == "outcome_unknown":
                 error.stage = "dispatch"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from headwater import limits
 from headwater.cli.document import business, policy_document
 from headwater.cli.output import pairs, plain, table, typed
 from headwater.cli.selection import Command, SelectingGroup, selected, selectors
@@ -35,18 +36,24 @@ def on_instance(command: Command) -> Command:
     def run(
         *, target: str | None, connector: str | None, instance: str | None, adapter: str | None, **rest: Any
     ) -> Any:
-        try:
-            selection = selected(connector, instance, adapter, target)
-        except HeadwaterError as error:
-            error.data.setdefault("field", "adapter")
-            raise
-        return command(selection=selection, **rest)
+        return command(selection=_selection([connector, instance, adapter], target), **rest)
 
     return click.argument("target", required=False, metavar="[<connector>/<instance>]")(selectors(run))
 
 
+def _selection(options: list[str | None], target: str | None) -> Selection:
+    connector, instance, adapter = options
+    try:
+        return selected(connector, instance, adapter, target)
+    except HeadwaterError as error:
+        error.data.setdefault("field", "adapter")
+        raise
+
+
 def of_a_write(command: Command) -> Command:
     """Give a command the write that it is about: the operation, its pins and connection, and `given`, its input.
+
+    The instance and the operation are told apart by the slash of a name, in whichever order they are typed.
 
     The input is read before anything is looked at, and handed on undecoded: what is wrong with it is `invalid_input`
     (CLI-022, CLI-708).
@@ -54,15 +61,16 @@ def of_a_write(command: Command) -> Command:
 
     @wraps(command)
     def run(
-        *, input_json: str | None, input_file: str | None, input_stdin: bool, schema: str | None, **rest: Any
+        *, words: tuple[str, ...], input_json: str | None, input_file: str | None, input_stdin: bool, **rest: Any
     ) -> Any:
         given = business(input_json, input_file, stdin=input_stdin)
-        _fitting(rest["operation"], "operation", _NAMED)
+        selection, operation = _selected(words, [rest.pop(name) for name in ("connector", "instance", "adapter")])
+        _fitting(operation, "operation", _NAMED)
         _fitting(rest["reference"], "connection", _NAMED)
-        _fitting(schema, "schema", _DIGEST)
-        revision = rest.pop("revision")
-        _fitting(revision, "revision", _DIGEST)
-        return command(given=given, pins=(schema, revision), **rest)
+        pins = {name: rest.pop(name) for name in ("schema", "revision")}
+        for name, pin in pins.items():
+            _fitting(pin, name, _DIGEST)
+        return command(selection=selection, operation=operation, given=given, pins=tuple(pins.values()), **rest)
 
     for name, help_ in (
         ("--input-stdin", "Read it from stdin."),
@@ -74,7 +82,17 @@ def of_a_write(command: Command) -> Command:
     run = click.option("--revision", metavar="DIGEST", help="Only if the description is still this one.")(run)
     run = click.option("--schema", metavar="DIGEST", help="Only if the operation's schema is still this one.")(run)
     run = click.option("--connection", "reference", metavar="REF", help="The connection, if there are several.")(run)
-    return click.argument("operation")(on_instance(run))
+    words = click.argument("words", nargs=-1, required=True, metavar="[<connector>/<instance>] OPERATION")
+    return words(selectors(run))
+
+
+def _selected(words: tuple[str, ...], options: list[str | None]) -> tuple[Selection, str]:
+    """Return the instance and the operation that are meant."""
+    names = [word for word in words if "/" in word]
+    others = [word for word in words if "/" not in word]
+    if len(names) > 1 or len(others) != 1:
+        raise click.UsageError("an instance and an operation", click.get_current_context())
+    return _selection(options, names[0] if names else None), others[0]
 
 
 @approvals.command()
@@ -94,7 +112,7 @@ def prepare(
     """
     aimed, preparation = cli.host.approving.prepare(selection, operation, pins, reference, given)
     told = {**_names(aimed), "preparation": cli.host.approving.told(aimed, preparation, given)}
-    then = f"approvals issue {operation} {aimed.target.name} --approve-subject {preparation.sha256}"
+    then = f"approvals issue {aimed.target.name} {operation} --approve-subject {preparation.sha256}"
     next_ = f"  Next, with the same input: {typed('headwater')} {then} --proof-output PATH"
     cli.output.result(told, lambda: [*described(cli, told["preparation"]), next_])
 
@@ -122,7 +140,8 @@ def issue(
     aimed, reference_ = cli.host.approving.issue_to(selection, (operation, pins, reference), given, approved, output)
     told = {**_names(aimed), "reference": reference_, "subject_sha256": approved, "disposition": "published"}
     then = f"invoke {aimed.target.name} {operation} --approval-file {output}"
-    cli.output.result(told, lambda: [*pairs(told), f"  Next, within five minutes: {typed('headwater')} {plain(then)}"])
+    next_ = f"  Next, with the same input, within five minutes: {typed('headwater')} {plain(then)}"
+    cli.output.result(told, lambda: [*pairs(told), next_])
 
 
 @approvals.command("policy-status")
@@ -150,6 +169,18 @@ def policy_set(cli: Cli, selection: Selection, input_file: str, expected: str | 
     cli.output.result(told, lambda: _policy(told))
 
 
+@approvals.command()
+@on_instance
+@click.option("--limit", type=click.IntRange(1, limits.CONNECTION_PAGE_MAX), default=25, help="How many (default 25).")
+@pass_cli
+def attempts(cli: Cli, selection: Selection, limit: int) -> None:
+    """List the newest writes of an instance, and what became of each. Exit status: 0."""
+    told = cli.host.approving.attempts(selection, limit)
+    columns = {"at": "when", "operation": "operation", "classification": "what became of it", "code": "code"}
+    rows = [{**row, "code": row.get("cause", {}).get("code")} for row in told["attempts"]]
+    cli.output.result(told, lambda: table(rows, columns, empty="Nothing was ever written with this instance."))
+
+
 @approvals.command("clock-check")
 @on_instance
 @pass_cli
@@ -168,7 +199,7 @@ seen = click.option("--expected-revision", "expected", required=True, metavar="N
 @pass_cli
 def key_status(cli: Cli) -> None:
     """Show the keys that sign approvals. Exit status: 0."""
-    _tell_keys(cli, cli.host.approving.key_status())
+    _tell_keys(cli, cli.host.approval_keys.status())
 
 
 @approvals.command("key-init")
@@ -179,7 +210,7 @@ def key_init(cli: Cli, expected: str | None) -> None:
 
     Exit status: 0, 1 where it cannot be made or kept.
     """
-    _key(cli, lambda: cli.host.approving.key_init(expected), expected)
+    _key(cli, lambda: cli.host.approval_keys.init(expected), expected)
 
 
 @approvals.command("key-rotate")
@@ -188,7 +219,7 @@ def key_init(cli: Cli, expected: str | None) -> None:
 @pass_cli
 def key_rotate(cli: Cli, expected: str, key: str) -> None:
     """Make another key; what the one before has signed counts no more. Exit status: 0, 1 where that failed."""
-    _key(cli, lambda: cli.host.approving.key_rotate(expected, key), expected)
+    _key(cli, lambda: cli.host.approval_keys.rotate(expected, key), expected)
 
 
 @approvals.command("key-recover")
@@ -197,7 +228,7 @@ def key_rotate(cli: Cli, expected: str, key: str) -> None:
 @pass_cli
 def key_recover(cli: Cli, expected: str, key: str) -> None:
     """Finish the creation of a key that was cut off. Exit status: 0, 1 where that failed."""
-    _key(cli, lambda: cli.host.approving.key_recover(expected, key), expected)
+    _key(cli, lambda: cli.host.approval_keys.recover(expected, key), expected)
 
 
 @approvals.command("key-revoke")
@@ -206,7 +237,7 @@ def key_recover(cli: Cli, expected: str, key: str) -> None:
 @pass_cli
 def key_revoke(cli: Cli, expected: str, key: str) -> None:
     """End the active key: nothing can be approved before there is another. Exit status: 0, 1 where that failed."""
-    _key(cli, lambda: cli.host.approving.key_revoke(expected, key), expected)
+    _key(cli, lambda: cli.host.approval_keys.revoke(expected, key), expected)
 
 
 @approvals.command("key-retire")
@@ -215,15 +246,17 @@ def key_revoke(cli: Cli, expected: str, key: str) -> None:
 @pass_cli
 def key_retire(cli: Cli, expected: str, key: str) -> None:
     """Erase the private half of a key that is not current. Exit status: 0, 1 where that failed."""
-    _key(cli, lambda: cli.host.approving.key_retire(expected, key), expected)
+    _key(cli, lambda: cli.host.approval_keys.retire(expected, key), expected)
 
 
 def described(cli: Cli, preparation: Mapping[str, Any]) -> list[str]:
     """Lay out what a write would do, with the exact request."""
     shown = dict(preparation["presentation"])
-    request = shown.pop("request", None)
+    request, given = shown.pop("request", None), shown.pop("input", None)
     lines = pairs({name.replace("_", " "): value for name, value in shown.items()})
-    if request is not None:
+    if request is None:
+        lines += ["what the connector's code is given:", *cli.output.indented(given)]
+    else:
         lines.append(f"request: {plain(request['method'])} {plain(request['url'])}")
         lines += cli.output.indented(request["body"]) if "body" in request else []
         lines += [f"only if {plain(name)} is: {plain(value)}" for name, value in request.get("compared", {}).items()]

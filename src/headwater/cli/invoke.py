@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -101,9 +101,6 @@ def _by_file(cli: Cli, words: Sequence[str], asked: Mapping[str, Any]) -> Asking
 
 
 def _aimed(cli: Cli, words: Sequence[str], asked: Mapping[str, Any]) -> Aimed:
-    for name in ("definitions_root", "credential_file"):
-        if asked[name] is not None:
-            raise _misfit(name, f"--{name.replace('_', '-')} stands with --definition only.")
     if len(words) != 2:
         raise _misfit("target", "Name an instance and an operation: headwater invoke github/me user.show.")
     name, operation = words
@@ -112,35 +109,50 @@ def _aimed(cli: Cli, words: Sequence[str], asked: Mapping[str, Any]) -> Aimed:
 
 
 def _options(asked: Mapping[str, Any]) -> Options:
-    """Read how it is asked, the paths before anything else (CLI-602)."""
-    fields = each = None
-    if asked["fields"] is not None or asked["each"] is not None:
-        from headwater.operate.paths import each_of, fields_of
+    """Read how it is asked, before anything else (CLI-602). Of several options that do not fit, the first is told."""
+    wrong = dict(_misfits(asked))
+    read = {name: _read(asked, name, wrong) for name in ("fields", "each", "max_pages")}
+    for name in asked:  # in the order in which they were typed (CLI-588)
+        if name in wrong:
+            raise _misfit(name, wrong[name])
+    pages = (read["max_pages"] or limits.WALK_PAGES_DEFAULT) if asked["walk"] else None
+    seconds, out = _seconds(asked["deadline_ms"]), asked["out"] or ""
+    return Options(asked["reference"], seconds, read["fields"], read["each"], pages, out)
 
-        fields = None if asked["fields"] is None else fields_of(asked["fields"])
-        each = None if asked["each"] is None else each_of(asked["each"])
-    pages, seconds = _pages(asked), _seconds(asked["deadline_ms"])
-    return Options(asked["reference"], seconds, fields, each, pages, asked["out"] or "")
+
+def _misfits(asked: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield each option that does not go with the others, and why."""
+    rules = (
+        (("definitions_root", "credential_file"), asked["definition"] is None, "stands with --definition only."),
+        (("max_pages", "out"), not asked["walk"], "stands with --walk only."),
+        (("each",), asked["walk"], "does not stand beside --walk: its records are one a line."),
+        (("fields", "each", "walk"), asked["describe"], "does not stand beside --describe, which asks nothing."),
+        (("approval_file",), asked["approve"], "does not stand beside --approve."),
+    )
+    for names, applies, why in rules:
+        for name in names:
+            if applies and asked[name] not in (None, False):
+                yield name, f"--{name.replace('_', '-')} {why}"
+    if asked["walk"] and asked["out"] is None:
+        yield "out", "A walk needs --out: a new file for its records, or - for stdout."
 
 
-def _pages(asked: Mapping[str, Any]) -> int | None:
-    """Return how many pages a walk asks for, None where there is no walk. Raise where options do not go together."""
-    walk, describe = asked["walk"], asked["describe"]
-    for name in ("fields", "each", "walk"):
-        if describe and asked[name]:
-            raise _misfit(name, f"--{name} does not stand beside --describe, which asks nothing.")
-    for name in ("max_pages", "out"):
-        if not walk and asked[name] is not None:
-            raise _misfit(name, f"--{name.replace('_', '-')} stands with --walk only.")
-    if not walk:
+def _read(asked: Mapping[str, Any], name: str, wrong: dict[str, str]) -> Any:
+    """Return what an option says, None where it is not given. What cannot be read is noted as wrong."""
+    if asked[name] is None:
         return None
-    if asked["each"] is not None:
-        raise _misfit("each", "--each does not stand beside --walk: its records are one a line.")
-    if asked["out"] is None:
-        raise _misfit("out", "A walk needs --out: a new file for its records, or - for stdout.")
-    from headwater.operate.walking import pages_of
+    from headwater.operate import paths, walking
 
-    return limits.WALK_PAGES_DEFAULT if asked["max_pages"] is None else pages_of(asked["max_pages"])
+    readers: dict[str, Callable[[str], Any]] = {
+        "fields": paths.fields_of,
+        "each": paths.each_of,
+        "max_pages": walking.pages_of,
+    }
+    try:
+        return readers[name](asked[name])
+    except HeadwaterError as error:
+        wrong.setdefault(name, error.message)
+        return None
 
 
 def _seconds(milliseconds: int | None) -> float:
@@ -158,10 +170,8 @@ def _check_effect(aimed: Aimed, asked: Mapping[str, Any]) -> None:
     operation = aimed.described.operation
     is_read = operation.effect == "read"
     for name in ("approval_file", "approve", "idempotency_key") if is_read else ("each", "walk"):
-        if asked[name]:
+        if asked[name] not in (None, False):
             raise _misfit(name, f"--{name.replace('_', '-')} is not for an operation that {operation.effect}s.")
-    if asked["approve"] and asked["approval_file"] is not None:
-        raise _misfit("approval_file", "--approval-file does not stand beside --approve.")
     if not asked["approve"] and asked["approval_file"] is None:
         admit_read(aimed.described, aimed.target.name)
     if asked["walk"] and operation.walk is None:
@@ -170,13 +180,13 @@ def _check_effect(aimed: Aimed, asked: Mapping[str, Any]) -> None:
 
 
 def _asked(cli: Cli, aimed: Aimed, given: Any, options: Options) -> dict[str, Any]:
-    import asyncio
+    from headwater.cli.ending import run
 
     async def ask() -> dict[str, Any]:
         async with cli.host.operating.reading(aimed, options.reference) as reads:
             return await reads.read(given, options.seconds)
 
-    return asyncio.run(ask())
+    return run(ask())
 
 
 def _tell(cli: Cli, answer: dict[str, Any], options: Options) -> None:
@@ -190,7 +200,16 @@ def _tell(cli: Cli, answer: dict[str, Any], options: Options) -> None:
         told = shaped(answer, options.fields)
         cli.output.result(told, lambda: cli.output.indented(told), "fields")
     else:
-        cli.output.result(answer, lambda: cli.output.indented(answer["result"]))
+        cli.output.result(answer, lambda: [*cli.output.indented(answer["result"]), *_became(answer)])
+
+
+def _became(answer: Mapping[str, Any]) -> list[str]:
+    """Say what became of a write; nothing of a read."""
+    mutation = answer.get("mutation")
+    if mutation is None:
+        return []
+    how = "told again: nothing was sent now" if mutation["replayed"] else "sent once"
+    return [f"{mutation['classification']} ({how})"]
 
 
 def _described(told: Mapping[str, Any]) -> list[str]:

@@ -38,6 +38,7 @@ _PREPARATION: Final = {
     "subject_sha256": str,
     "presentation": {
         **dict.fromkeys(("instance", "operation", "connection", "descriptor_revision"), str),
+        "input?": object,
         "request?": {"method": str, "url": str, "body?": object, "compared?": {...: object}},
     },
     "approval_policy": {**dict.fromkeys(("mode", "issuer", "audience"), str), "max_lifetime_seconds": int},
@@ -68,6 +69,16 @@ OPERATING: Final[Mapping[str, Shape]] = {
     },
     "approvals policy-status": _POLICY,
     "approvals policy-set": _POLICY,
+    "approvals attempts": {
+        **SELECTORS,
+        "attempts": [
+            {
+                **dict.fromkeys(("attempt", "at", "operation", "connection", "request_id", "classification"), str),
+                "is_open": bool,
+                "cause?": {"code": str, "stage": str},
+            }
+        ],
+    },
     "approvals clock-check": {
         **{f"{name}?": shape for name, shape in SELECTORS.items()},
         "observation": {"configuration_sha256": str, "lower_unix_ms": int, "upper_unix_ms": int},

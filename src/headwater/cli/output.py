@@ -135,7 +135,10 @@ class Output:
             ]
             lines += [f"  {name}: {plain(error.data[name])}" for name in ("file", "feature") if name in error.data]
             lines += [f"  {error.safe}"] if error.safe else []
-            command = error.command or _NEXT.get(error.next_action, "")
+            known = error.data.get("mutation", {}).get("classification")
+            again = known not in ("applied", "unknown")  # what may have been done is not tried again
+            lines += [f"  What is known of it: {known}."] if known else []
+            command = error.command or (_NEXT.get(error.next_action, "") if again else "")
             lines += [f"  Next: {typed(command)}"] if command else []
             self._tell("".join(f"{line}\n" for line in lines))
         return error.exit_status

@@ -55,7 +55,7 @@ def walk(cli: Cli, aimed: Aimed, given: Any, options: Options, connect: Callable
 
     `connect` is what has to be done before the first request, once there is a place for the records.
     """
-    import asyncio
+    from headwater.cli.ending import run
 
     operation, pages = aimed.described.operation, options.pages
     assert operation.walk is not None, "an operation without a walk is refused before"
@@ -71,7 +71,7 @@ def walk(cli: Cli, aimed: Aimed, given: Any, options: Options, connect: Callable
     with _written(cli.output, options.out, progress) as write:
         if connect is not None:
             connect()
-        asyncio.run(through(write))
+        run(through(write))
     told = progress.summary(options.out)
     cli.output.result(told, lambda: _summary(cli.output, told), "walk")
 

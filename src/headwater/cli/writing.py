@@ -20,19 +20,23 @@ def write(
     cli: Cli, aimed: Aimed, given: Any, how: tuple[Options, Mapping[str, Any]], connect: Callable[[], None] | None
 ) -> dict[str, Any]:
     """Do one write, at most once, and return its answer. `connect` is what has to be done before."""
+    from headwater.cli.ending import run
     from headwater.joining.writing import Order
     from headwater.operate.writes.subject import key_digest
 
     options, asked = how
     key = None if asked["idempotency_key"] is None else key_digest(os.fsencode(asked["idempotency_key"]))
+    order = Order(aimed, given, options.reference, key)
     if asked["approve"]:
+        before = None if key is None else run(cli.host.writing.before(order, options.seconds))
+        if before is not None:
+            return before
         proof = _agreed(cli, aimed, given, options, connect)
     else:
         proof = cli.host.approving.filed(asked["approval_file"])
         if connect is not None:
             connect()
-    order = Order(aimed, given, options.reference, proof, key)
-    return asyncio.run(cli.host.writing.write(order, options.seconds))
+    return run(cli.host.writing.write(order, proof, options.seconds))
 
 
 def _agreed(cli: Cli, aimed: Aimed, given: Any, options: Options, connect: Callable[[], None] | None) -> Proof:

@@ -1,4 +1,4 @@
-"""Approving for real: who signs, what may be approved, and the approval of one write.
+"""Approving for real: what may be approved, and the approval of one write.
 
 Neither an owner nor a provider is started or asked for any of it (CLI-704).
 """
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from headwater import clock, limits
-from headwater.configuration.refusals import unusable
 from headwater.connect.looking import selectors
 from headwater.errors import HeadwaterError, refuse
+from headwater.joining.approval_clock import check_clock, look_at_clock
 from headwater.joining.configured import configuration_of
 from headwater.operate.admission import admit_write
 from headwater.operate.writes.model import MODE, Policy, Selected
@@ -31,14 +31,12 @@ if TYPE_CHECKING:
     from headwater.connect.model import Connection, Target
     from headwater.joining.operating import Aimed, Operating, Pins
     from headwater.joining.ways import Way
-    from headwater.operate.writes.keys import Keys
-    from headwater.operate.writes.model import Issuer, Preparation, Proof
+    from headwater.operate.writes.model import Attempt, Preparation, Proof
     from headwater.secret import Secret
     from headwater.settings import Settings
     from headwater.store.sqlite.approvals import Approvals
 
 Shown = dict[str, Any]
-RETIRED: Final = "roughtime-clock/1"
 
 
 class Approving:
@@ -50,39 +48,6 @@ class Approving:
         self._settings = settings
         self._operating = operating
         self._passphrase = passphrase
-
-    # Keys.
-
-    def key_status(self) -> Shown:
-        """Return who signs, with every key."""
-        configuration_of(self._settings)
-        with self._looked_at() as approvals:
-            return _told_issuer(approvals.issuer())
-
-    async def key_init(self, expected: str | None) -> Shown:
-        """See `Keys.init`."""
-        with self._keys() as keys:
-            return _told_issuer(await keys.init(expected))
-
-    async def key_rotate(self, expected: str, key: str) -> Shown:
-        """See `Keys.rotate`."""
-        with self._keys() as keys:
-            return _told_issuer(await keys.rotate(expected, key))
-
-    async def key_recover(self, expected: str, candidate: str) -> Shown:
-        """See `Keys.recover`."""
-        with self._keys() as keys:
-            return _told_issuer(await keys.recover(expected, candidate))
-
-    async def key_revoke(self, expected: str, key: str) -> Shown:
-        """See `Keys.revoke`."""
-        with self._keys() as keys:
-            return _told_issuer(await keys.revoke(expected, key))
-
-    async def key_retire(self, expected: str, key: str) -> Shown:
-        """See `Keys.retire`."""
-        with self._keys() as keys:
-            return _told_issuer(await keys.retire(expected, key))
 
     # Policies.
 
@@ -120,6 +85,18 @@ class Approving:
             if not approvals.put_policy(before, after):
                 raise refuse("revision_conflict", "Another command changed the policy meanwhile.")
         return {**selectors(target), "policy": shown(after), "current": True}
+
+    def attempts(self, selection: Selection, limit: int) -> Shown:
+        """Return the newest writes of an instance, with what is known of each.
+
+        One that is open is being done now, or was left by a process that is gone: the next write settles it.
+        """
+        from headwater.store.sqlite.attempts import newest
+
+        with naming("adapter"):
+            target = self._operating.served(selection)[0]
+        found = newest(self._settings.database_path, target.owner, target.instance_id, limit)
+        return {**selectors(target), "attempts": [_told_attempt(attempt, at_ms) for attempt, at_ms in found]}
 
     # One write.
 
@@ -164,8 +141,7 @@ class Approving:
         presentation: Shown = {"instance": aimed.target.name}
         presentation |= {name: subject["target"][name] for name in ("operation", "connection", "descriptor_revision")}
         request = aimed.way.request(aimed.described, given)
-        if request is not None:
-            presentation["request"] = request
+        presentation |= {"input": given} if request is None else {"request": request}
         policy = {"mode": MODE, "issuer": preparation.issuer.name, "audience": preparation.issuer.audience}
         return {
             "subject": dict(subject),
@@ -204,9 +180,7 @@ class Approving:
         if selection is not None:
             with naming("adapter"):
                 names = selectors(self._operating.served(selection)[0])
-        check_clock(configuration_of(self._settings))
-        with self._looked_at() as approvals:
-            now = measured(clock.millis(), approvals.latest())
+        now = look_at_clock(self._settings, configuration_of(self._settings))
         measure = {"lower_unix_ms": now.lower_ms, "upper_unix_ms": now.upper_ms}
         source = {"source": "local", "state": "weaker", "floor_unix_ms": now.lower_ms}
         return {**names, "observation": {"configuration_sha256": LOCAL, **measure}, "sources": [source]}
@@ -256,15 +230,6 @@ class Approving:
         with looked_at(self._settings.database_path, os.geteuid()) as approvals:
             yield approvals
 
-    @contextmanager
-    def _keys(self) -> Iterator[Keys]:
-        from headwater.operate.writes.keys import Keys
-        from headwater.vault.signing import new_pair, public_of
-
-        custody = self._custody(configuration_of(self._settings))
-        with self._opened() as approvals:
-            yield Keys(approvals, custody, new_pair, lambda: clock.identifier("issuer"), public_of)
-
     def _custody(self, configuration: Configuration) -> Any:
         from headwater.joining.reaching import custody_of
 
@@ -285,16 +250,6 @@ def place_of(target: Target, connection: Connection) -> Place:
     )
 
 
-def check_clock(configuration: Configuration) -> None:
-    """Raise where approvals are to be timed by a clock that is not known here (CLI-758)."""
-    named = configuration.approval_clock
-    if named == RETIRED:
-        raise unusable("the format of its approval_clock is retired", "approval_clock_format_retired")
-    if named is not None:
-        message = "The configuration names a clock for approvals, and this Headwater reads this machine's own only."
-        raise refuse("unsupported", message, safe="Nothing was sent.")
-
-
 @contextmanager
 def naming(field: str) -> Iterator[None]:
     """Have a refusal of arguments that names none say which it was."""
@@ -310,9 +265,16 @@ def _selected(target: Target, way: Way, revision: str) -> Selected:
     return Selected(target.configuration_revision, revision, way.executable(), LOCAL)
 
 
-def _told_issuer(issuer: Issuer | None) -> Shown:
-    if issuer is None:
-        return {}
-    keys = [{"key_id": key.key_id, "public_key": key.public, "state": key.state} for key in issuer.keys]
-    told = {"issuer": issuer.name, "audience": issuer.audience, "revision": issuer.revision, "keys": keys}
-    return {"issuer": told}
+def _told_attempt(attempt: Attempt, at_ms: int) -> Shown:
+    told: Shown = {
+        "attempt": attempt.attempt_id,
+        "at": clock.from_micros(at_ms * 1000),
+        "operation": attempt.operation,
+        "connection": attempt.connection,
+        "request_id": attempt.request_id,
+        "classification": "unknown" if attempt.state == "dispatching" else attempt.classification,
+        "is_open": attempt.state in ("prepared", "dispatching"),
+    }
+    if attempt.cause is not None:
+        told["cause"] = {"code": attempt.cause.code, "stage": attempt.cause.stage}
+    return told

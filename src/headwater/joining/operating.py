@@ -155,14 +155,15 @@ class Operating:
             async with aimed.way.opened() as asker:
                 yield Reads(self, aimed, reference, (using, journal, asker))
 
-    def again(self, aimed: Aimed) -> None:
-        """Raise where what an operation was admitted by is not configured or defined so any more (CLI-589)."""
+    def again(self, aimed: Aimed) -> Aimed:
+        """Return an operation as it is now. Raise where it is not configured or defined as it was (CLI-589)."""
         now = self.aimed(aimed.target.name, aimed.described.operation.id, launches=False)
         if now.described.revision != aimed.described.revision:
             raise refuse("stale_description", safe="Nothing was sent.")
         if now.target.configuration_revision != aimed.target.configuration_revision:
             message = "The configuration of the instance changed meanwhile."
             raise refuse("lifecycle_conflict", message, safe="Nothing was sent.")
+        return now
 
     def check_running(self, target: Target) -> None:
         """Raise `description_unavailable` for an instance that was stopped."""

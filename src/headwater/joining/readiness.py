@@ -61,6 +61,7 @@ def readiness(settings: Settings) -> Readiness:
         _metadata(settings),
         *custody,
         _sqlite(),
+        _clock(settings, configuration),
         _guarantees(),
         _private(settings),
         _confinement(confinement),
@@ -133,6 +134,19 @@ def _sqlite() -> Prerequisite:
     if is_safe:
         return Prerequisite("sqlite", "ready", f"SQLite {version}.")
     return Prerequisite("sqlite", "failed", f"SQLite {version} can corrupt a database.", "upgrade")
+
+
+def _clock(settings: Settings, configuration: Configuration) -> Prerequisite:
+    """Say by which clock writes are approved: this machine's own is a weaker one (CLI-759)."""
+    from headwater.joining.approval_clock import look_at_clock
+
+    try:
+        look_at_clock(settings, configuration)
+    except HeadwaterError as error:
+        is_known = error.code != "metadata_unavailable"
+        return Prerequisite("approval_clock", "failed" if is_known else "unknown", error.message, error.next_action)
+    detail = "Writes are approved by this machine's own clock: weaker than several, and never believed to go back."
+    return Prerequisite("approval_clock", "ready", detail)
 
 
 def _guarantees() -> Prerequisite:

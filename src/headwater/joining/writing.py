@@ -7,17 +7,17 @@ that could do it twice.
 from __future__ import annotations
 
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from headwater import clock
 from headwater.errors import HeadwaterError, refuse
-from headwater.joining.approving import check_clock, place_of
+from headwater.joining.approval_clock import check_clock
+from headwater.joining.approving import place_of
 from headwater.joining.configured import configuration_of
-from headwater.joining.operating import Still
 from headwater.operate.admission import admit_scopes
-from headwater.operate.writes.model import Attempt, Cause, Mutation
+from headwater.operate.writes.model import Admitted, Attempt, Cause, Mutation, Proof
 from headwater.operate.writes.outcome import as_write
 from headwater.operate.writes.proof import check
 from headwater.operate.writes.subject import fingerprint
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from headwater.joining.approving import Approving
     from headwater.joining.connecting import Connecting
     from headwater.joining.operating import Aimed, Operating
-    from headwater.operate.writes.model import Preparation, Proof
+    from headwater.operate.writes.model import Preparation
     from headwater.settings import Settings
     from headwater.store.sqlite.approvals import Approvals
     from headwater.store.sqlite.attempts import Attempts
@@ -44,7 +44,7 @@ Shown = dict[str, Any]
 
 @dataclass(frozen=True)
 class Order:
-    """A write that a person ordered: the operation, its input, with which connection, by which approval and key.
+    """A write that a person ordered: the operation, its input, with which connection, and by which key.
 
     `key` digests the idempotency key; the same order with the same one is not done again.
     """
@@ -52,7 +52,6 @@ class Order:
     aimed: Aimed
     given: Any
     reference: str | None
-    proof: Proof
     key: str | None
 
 
@@ -73,18 +72,52 @@ class Writes:
         self._settings, self._connecting = settings, connecting
         self._operating, self._approving = operating, approving
 
-    async def write(self, order: Order, seconds: float) -> Shown:
+    async def write(self, order: Order, proof: Proof, seconds: float) -> Shown:
         """Do what was ordered within so many seconds, and return the whole answer, or raise what came of it."""
+        import asyncio
+
         from headwater.store.turns import ConnectionTurns
 
+        check_clock(configuration_of(self._settings))
         order.aimed.check(order.given)
         until = clock.monotonic() + seconds
-        target = order.aimed.target
-        with _as_a_write():
-            async with ConnectionTurns(self._settings.locks_dir / "connections").writing(target.instance_id, until):
+        turns, instance = ConnectionTurns(self._settings.locks_dir / "connections"), order.aimed.target.instance_id
+        told: list[Shown | HeadwaterError] = []
+        try:
+            async with turns.writing(instance, until):
                 with self._opened(order) as open_:
-                    answer = await self._written(open_, order, until)
-        return {**order.aimed.selectors, "revision": order.aimed.described.revision, **answer}
+                    told.append(await self._told(open_, order, proof, until))
+        except HeadwaterError as error:
+            if not told:
+                raise _unattempted(error) from None
+        except asyncio.CancelledError:
+            if not told:
+                raise _unattempted(refuse("interrupted", "Interrupted before anything was sent.")) from None
+        (answer,) = told  # what is known of it counts, whatever failed behind it
+        if isinstance(answer, HeadwaterError):
+            raise answer
+        return _whole(order, answer)
+
+    async def before(self, order: Order, seconds: float) -> Shown | None:
+        """Return what was told of an order that was given before, or raise it; None where it was not, by its key."""
+        from headwater.store.turns import ConnectionTurns
+
+        turns, instance = ConnectionTurns(self._settings.locks_dir / "connections"), order.aimed.target.instance_id
+        try:
+            async with turns.writing(instance, clock.monotonic() + seconds):
+                with self._opened(order) as open_:
+                    open_.ledger.recover()
+                    answer = _before(open_, order)
+        except HeadwaterError as error:
+            raise _unattempted(error) from None
+        return None if answer is None else _whole(order, answer)
+
+    async def _told(self, open_: _Open, order: Order, proof: Proof, until: float) -> Shown | HeadwaterError:
+        """Return what came of a write: its answer, or its failure with all that is known of it."""
+        try:
+            return await self._written(open_, order, proof, until)
+        except HeadwaterError as error:
+            return _unattempted(error)
 
     @contextmanager
     def _opened(self, order: Order) -> Iterator[_Open]:
@@ -100,22 +133,24 @@ class Writes:
         ):
             yield _Open(registry, approving, ledger, journal)
 
-    async def _written(self, open_: _Open, order: Order, until: float) -> Shown:
+    async def _written(self, open_: _Open, order: Order, proof: Proof, until: float) -> Shown:
         from headwater.connect.advice import advised
         from headwater.connect.choosing import usable
 
         aimed = order.aimed
         open_.ledger.recover()
-        before = None if order.key is None else open_.ledger.used(order.key)
+        before = _before(open_, order)
         if before is not None:
-            return _again(open_, order, before)
+            return before
         connection = usable(open_.registry, aimed.target, order.reference, clock.millis())
-        preparation = self._admitted(open_, order, connection)
+        preparation = self._admitted(open_, order, proof, connection)
         with advised(open_.registry, aimed.target):
             used = await self._used(open_, order, connection, until)
+        revisions = preparation.issuer.revision, preparation.policy.revision
+        admitted = Admitted(used.connection.generation, *revisions)
         async with aimed.way.changing(open_.journal) as changer:
-            still = partial(self._still, open_, order, Still(self._operating, aimed, open_.registry), used, preparation)
-            writing = Writing(open_.ledger, open_.journal, changer(used), used.connection.generation, until, still)
+            still = partial(self._still, open_, order, proof, used.connection)
+            writing = Writing(open_.ledger, open_.journal, changer(used), admitted, until, still)
             attempt = Attempt(
                 attempt_id=clock.identifier("attempt"),
                 owner=aimed.target.owner,
@@ -124,23 +159,26 @@ class Writes:
                 operation=aimed.described.operation.id,
                 fingerprint=fingerprint(place_of(aimed.target, connection), aimed.described, order.given),
                 issuer=preparation.issuer.name,
-                reference=order.proof.reference,
+                reference=proof.reference,
                 request_id="",
                 key=order.key,
             )
             return await writing.write(aimed.described, order.given, attempt)
 
-    def _admitted(self, open_: _Open, order: Order, connection: Connection) -> Preparation:
-        """Return what the approval is of, where it is of this."""
+    def _admitted(self, open_: _Open, order: Order, proof: Proof, connection: Connection) -> Preparation:
+        """Return what the approval is of, where it is of this, and was not spent."""
+        preparation = self._approved(open_, order, proof, connection)
+        if open_.ledger.is_spent(preparation.issuer.name, proof.reference):
+            raise refuse("approval_replayed")
+        return preparation
+
+    def _approved(self, open_: _Open, order: Order, proof: Proof, connection: Connection) -> Preparation:
+        """Return a write as it is permitted now. Raise `approval_refused` where that is not what was approved."""
         from headwater.vault.signing import verify
 
-        check_clock(configuration_of(self._settings))
         preparation = self._approving.permitted(order.aimed, open_.approvals, connection, order.given)
         now_ms = clock.millis()
-        now = measured(now_ms, open_.approvals.raised(now_ms))
-        check(order.proof, preparation, now, verify)
-        if open_.ledger.is_spent(preparation.issuer.name, order.proof.reference):
-            raise refuse("approval_replayed")
+        check(proof, preparation, measured(now_ms, open_.approvals.raised(now_ms)), verify)
         return preparation
 
     async def _used(self, open_: _Open, order: Order, connection: Connection, until: float) -> Used:
@@ -160,19 +198,24 @@ class Writes:
         admit_scopes(order.aimed.described, used.connection.profile, used.connection.evidence.scopes)
         return used
 
-    def _still(self, open_: _Open, order: Order, still: Still, used: Used, approved: Preparation) -> None:
-        """Raise where what the write was admitted by is not so any more, its policy and its key among it."""
-        still.check(used.connection)
-        if self._approving.permitted(order.aimed, open_.approvals, used.connection, order.given) != approved:
-            message = "The policy, the key or the connection changed meanwhile."
-            raise refuse("approval_refused", message, safe="Nothing was sent.")
+    def _still(self, open_: _Open, order: Order, proof: Proof, connection: Connection) -> None:
+        """Raise where what the write was admitted by is not so any more, or its approval's time is over."""
+        self._operating.check_running(order.aimed.target)
+        self._approved(open_, replace(order, aimed=self._operating.again(order.aimed)), proof, connection)
 
 
-def _again(open_: _Open, order: Order, before: Attempt) -> Shown:
+def _whole(order: Order, answer: Shown) -> Shown:
+    return {**order.aimed.selectors, "revision": order.aimed.described.revision, **answer}
+
+
+def _before(open_: _Open, order: Order) -> Shown | None:
     """Tell again what came of a write that was asked before with the same key, if this is the same one.
 
     It was with a connection that may be revoked by now: then it is not the same any more.
     """
+    before = None if order.key is None else open_.ledger.used(order.key)
+    if before is None:
+        return None
     connection = open_.registry.find(before.owner, before.connection)
     if connection is not None and order.reference in (None, before.connection):
         place = place_of(order.aimed.target, connection)
@@ -182,13 +225,9 @@ def _again(open_: _Open, order: Order, before: Attempt) -> Shown:
     raise refuse("idempotency_conflict", message)
 
 
-@contextmanager
-def _as_a_write() -> Iterator[None]:
-    """Have whatever the host refuses before anything is sent told as that of a write (CLI-713)."""
-    try:
-        yield
-    except HeadwaterError as error:
-        if "mutation" in error.data:
-            raise
-        cause = Cause(error.code, "approval") if error.code.startswith("approval_") else None
-        raise as_write(error, Mutation("not_attempted", cause=cause)) from None
+def _unattempted(error: HeadwaterError) -> HeadwaterError:
+    """Return a failure as that of a write: what says nothing of it came about before anything was sent (CLI-713)."""
+    if "mutation" in error.data:
+        return error
+    cause = Cause(error.code, "approval") if error.code.startswith("approval_") else None
+    return as_write(error, Mutation("not_attempted", cause=cause))

@@ -27,7 +27,7 @@ def admit_read(described: Described, instance: str) -> None:
     """Refuse a write, which needs an approval of exactly what it does (CLI-574)."""
     if described.operation.effect == "write":
         message = "This changes something at the service: it needs an approval first, here with --approve or as a file."
-        command = f"headwater approvals prepare {described.operation.id} {instance}"
+        command = f"headwater approvals prepare {instance} {described.operation.id}"
         steps = list(APPROVAL_STEPS)
         raise refuse("approval_required", message, safe="Nothing was sent.", command=command, approval_steps=steps)
 

@@ -60,6 +60,12 @@ _LOST: Final[Mapping[str, _Meaning]] = {
     "protocol": _STRANGE,
     "too_large": _Meaning("capacity", None, "retry_explicitly", "The answer is too large: ask for less."),
 }
+_UNASKED: Final = _Meaning(
+    "unavailable",
+    None,
+    "check_configuration",
+    "The request is not sent: the service's address leads into a private network, or is none at all.",
+)
 SAFE: Final = "It was a read: nothing was changed there."
 
 
@@ -103,6 +109,8 @@ def strange() -> HeadwaterError:
 
 def lost(error: NoReply) -> HeadwaterError:
     """Return what it means that no answer came: where nothing was sent, the provider was never asked (CLI-926)."""
+    if error.lost == "protocol" and not error.sent:
+        return _told(_UNASKED, "admission")
     ours = error.lost == "too_large" or not error.sent
     return _told(_LOST[error.lost], "admission" if ours else "dispatch")
 

@@ -8,21 +8,21 @@ connected to, so that a name cannot stand for a public address first and a priva
 import asyncio
 import socket
 import ssl
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property, partial
+from functools import cached_property
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from io import BytesIO
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from pathlib import Path
-from threading import Thread
 from typing import Any, Final, Self
 
 import httpx2
 
 from headwater import clock, limits
+from headwater.aside import aside
 from headwater.connect.failures import FailureCode
 from headwater.errors import refuse
 from headwater.outbound.waiting import http_date, retry_after
@@ -255,33 +255,12 @@ async def _answer(client: httpx2.AsyncClient, request: httpx2.Request, bounds: B
 async def _resolved(host: str, port: int) -> list[str]:
     try:
         async with asyncio.timeout(limits.OUTBOUND_CONNECT_SECONDS):
-            found = await _looked_up(host, port)
+            found = await aside(lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
     except TimeoutError:
         raise Unanswered("provider_timeout", sent=False) from None
     except (OSError, UnicodeError):
         raise Unanswered("provider_unavailable", sent=False) from None
     return [str(address[0]) for *_, address in found]
-
-
-async def _looked_up(host: str, port: int) -> list[tuple[Any, ...]]:
-    """Look a name up in a thread that nobody waits for: the loop's own would hold the program up to its end."""
-    loop = asyncio.get_running_loop()
-    found: asyncio.Future[list[tuple[Any, ...]]] = loop.create_future()
-
-    def tell(done: Callable[[], None]) -> None:
-        if not found.done():
-            done()
-
-    def look() -> None:
-        try:
-            done = partial(found.set_result, socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
-        except (OSError, UnicodeError) as error:
-            done = partial(found.set_exception, error)
-        with suppress(RuntimeError):  # the loop may be closed by now
-            loop.call_soon_threadsafe(tell, done)
-
-    Thread(target=look, name="name lookup", daemon=True).start()
-    return await found
 
 
 def _may_reach(address: str, reach: Reach, *, tls: bool) -> bool:

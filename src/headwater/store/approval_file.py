@@ -1,5 +1,6 @@
 """The file of a proof: new, its owner's alone, in a folder of theirs that nobody else can enter (CLI-707)."""
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -59,6 +60,7 @@ def _place(path: str) -> Iterator[tuple[int, str]]:
     if not plain.is_absolute() or str(plain) != path or ".." in plain.parts or not plain.name or "\0" in path:
         raise _unfit()
     try:
+        _check_strict(plain.parent)
         with folder(plain.parent) as within:
             status = os.fstat(within)
             if status.st_uid != os.geteuid() or status.st_mode & 0o077 or _is_there(plain.name, within):
@@ -66,6 +68,13 @@ def _place(path: str) -> Iterator[tuple[int, str]]:
             yield within, plain.name
     except OSError:
         raise _unfit() from None
+
+
+def _check_strict(path: Path) -> None:
+    """Raise OSError where anybody but root and this user can write a folder on the way, a sticky one like /tmp too."""
+    for above in (path, *path.parents):
+        if os.stat(above, follow_symlinks=False).st_mode & 0o022:
+            raise PermissionError(errno.EPERM, "others can write there")
 
 
 def _is_there(name: str, within: int) -> bool:
@@ -79,6 +88,6 @@ def _is_there(name: str, within: int) -> bool:
 def _unfit() -> HeadwaterError:
     message = (
         "An approval goes to a new file, named by its whole path without symbolic links, in a folder that only you can "
-        "enter."
+        "enter, below folders that nobody else can write: your home, and not /tmp."
     )
     return refuse("invalid_input", message, safe="Nothing was written.", field="proof_output")

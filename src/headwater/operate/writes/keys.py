@@ -72,6 +72,8 @@ class Keys:
     async def init(self, expected: str | None) -> Issuer:
         """Make the first key, or the first one after all were revoked."""
         before = self.issuers.issuer()
+        if before is not None and before.active is not None:
+            raise _conflict("There is a key already; key-rotate makes another.", None)
         if before is not None:
             _expect(before, expected)
         elif expected is not None:

@@ -91,6 +91,7 @@ class Preparation(Struct, frozen=True):
     subject: Mapping[str, Any]
     sha256: str
     issuer: Issuer
+    policy: Policy
 
 
 class Proof(Struct, frozen=True, forbid_unknown_fields=True):
@@ -118,6 +119,14 @@ class Told(Struct, frozen=True, omit_defaults=True):
     stage: str | None = None
     next_action: str | None = None
     service_code: str | None = None
+
+
+class Admitted(Struct, frozen=True):
+    """What a write was admitted by, as numbers that move with every change of it: compared as it is sent."""
+
+    generation: int
+    issuer_revision: int
+    policy_revision: int
 
 
 class Attempt(Struct, frozen=True):

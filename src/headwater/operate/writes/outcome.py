@@ -67,6 +67,13 @@ def unknown(code: str, stage: CauseStage) -> Outcome:
     return Outcome("unknown", failure=failure, cause=Cause(code, stage))
 
 
+def interrupted() -> Outcome:
+    """Return that somebody stopped a write while it was being sent."""
+    message = "Interrupted, and it is not known whether the service did it."
+    failure = refuse("interrupted", message, stage="dispatch")
+    return Outcome("unknown", failure=failure, cause=Cause("interrupted", "dispatch"))
+
+
 def as_write(error: HeadwaterError, mutation: Mutation) -> HeadwaterError:
     """Turn a failure into that of a write: with its mutation record, and what may be done next (CLI-712 to CLI-726).
 
@@ -83,7 +90,9 @@ def as_write(error: HeadwaterError, mutation: Mutation) -> HeadwaterError:
 
 
 def kept(error: HeadwaterError) -> Told:
-    """Return what is kept of a failure, to be told again with the same key."""
+    """Return what is kept of a failure, to be told again with the same key: who stopped it once does not stop that."""
+    if error.code == "interrupted":
+        return Told("outcome_unknown", error.message, error.stage, error.next_action)
     return Told(error.code, error.message, error.stage, error.next_action, error.data.get("service_code"))
 
 

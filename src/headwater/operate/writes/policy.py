@@ -69,7 +69,7 @@ def admitted(policy: Policy | None, issuer: Issuer | None, operation: str, now: 
     if policy is None or operation not in policy.operations:
         raise _refused("The instance's policy does not name this write: headwater approvals policy-set publishes one.")
     if policy.selection != now or policy.issuer_id != issuer.issuer_id:
-        message = "The instance has changed since its policy was published: publish it again."
+        message = "The instance has changed since its policy was published: approvals policy-set publishes it again."
         raise _refused(message)
     return policy, issuer
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from headwater.operate.description import Described
-from headwater.operate.writes.model import Attempt, Outcome
+from headwater.operate.writes.model import Admitted, Attempt, Outcome
 
 
 class Changer(Protocol):
@@ -48,13 +48,14 @@ class Ledger(Protocol):
         """
         ...
 
-    def dispatch(self, attempt: Attempt, generation: int) -> None:
-        """Note that an attempt is about to be sent, unless its connection was revoked or its credential is another.
+    def dispatch(self, attempt: Attempt, admitted: Admitted) -> None:
+        """Note that an attempt is about to be sent, unless something that it was admitted by has changed.
 
-        Raise `revoked` or `lifecycle_conflict` then: revoking and this are one after the other (CLI-330).
+        Raise `revoked` or `lifecycle_conflict` for its connection, `approval_refused` for the keys or the policy then:
+        revoking any of these and this are one after the other (CLI-330).
         """
         ...
 
     def settle(self, attempt: Attempt) -> None:
-        """Note what came of an attempt. The key of one that was aborted is free again."""
+        """Note what came of an attempt. The key of one that was not attempted is free again."""
         ...

@@ -57,7 +57,7 @@ def prepared(
     }
     if len(_canonical(subject)) > limits.SUBJECT_BYTES:
         raise refuse("capacity", "What identifies this write is larger than 8 KiB.", safe="Nothing was sent.")
-    return Preparation(subject, digest_of(subject), issuer)
+    return Preparation(subject, digest_of(subject), issuer, policy)
 
 
 def fingerprint(place: Place, described: Described, given: Mapping[str, Any]) -> str:

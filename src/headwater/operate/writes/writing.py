@@ -8,6 +8,7 @@ changer.commit       once
 ledger.settle        what is known of it
 """
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -21,8 +22,17 @@ from headwater.operate.description import Described
 from headwater.operate.documents import decoded
 from headwater.operate.ports import Journal
 from headwater.operate.reading import timed_out
-from headwater.operate.writes.model import Attempt, AttemptState, Cause, CauseStage, Classification, Mutation, Outcome
-from headwater.operate.writes.outcome import again, as_write, kept, unknown
+from headwater.operate.writes.model import (
+    Admitted,
+    Attempt,
+    AttemptState,
+    Cause,
+    CauseStage,
+    Classification,
+    Mutation,
+    Outcome,
+)
+from headwater.operate.writes.outcome import again, as_write, interrupted, kept, unknown
 from headwater.operate.writes.ports import Changer, Ledger
 
 Shown = dict[str, Any]
@@ -38,7 +48,7 @@ _STATES: Final[Mapping[Classification, AttemptState]] = {
 
 @dataclass(frozen=True)
 class Writing:
-    """Writes with one connection of one instance, whose credential is of a `generation`. `until` is the deadline.
+    """Writes with one connection of one instance, as it was `admitted`. `until` is the deadline.
 
     `check` raises where what the write was admitted by is not so any more; it is called as late as can be.
     """
@@ -46,7 +56,7 @@ class Writing:
     ledger: Ledger
     journal: Journal
     changer: Changer
-    generation: int
+    admitted: Admitted
     until: float
     check: Callable[[], None]
 
@@ -68,6 +78,9 @@ class Writing:
             self.ledger.prepare(attempt)
             phase, mutation = "dispatch", Mutation("not_attempted", attempt)
             self._gate(attempt)
+        except asyncio.CancelledError:
+            error = refuse("interrupted", "Interrupted before anything was sent.")
+            raise self._unsent(error, replace(mutation, cause=Cause("interrupted", phase)), audit) from None
         except HeadwaterError as error:
             raise self._unsent(error, replace(mutation, cause=Cause(error.code, phase)), audit) from None
         return await self._committed(described, given, attempt, audit)
@@ -82,20 +95,24 @@ class Writing:
             self.check()
             if self.until <= clock.monotonic():
                 raise timed_out()
-            self.ledger.dispatch(attempt, self.generation)
+            self.ledger.dispatch(attempt, self.admitted)
         except HeadwaterError:
             self.ledger.settle(replace(attempt, state="aborted"))
             raise
 
     async def _committed(self, described: Described, given: Mapping[str, Any], attempt: Attempt, audit: Shown) -> Shown:
-        """Send it, and keep what came of it: also of what is interrupted meanwhile, which is not known."""
-        outcome = unknown("interrupted", "dispatch")
+        """Send it, and keep what came of it. From here on nothing is told of it but what is known."""
+        outcome = unknown("internal", "dispatch")
         try:
             outcome = await self.changer.commit(described, given, self.until)
+        except asyncio.CancelledError:
+            outcome = interrupted()
+        except HeadwaterError as error:  # it says that it raises none
+            outcome = unknown(error.code, "dispatch")
         finally:
             mutation = Mutation(outcome.classification, attempt, cause=outcome.cause)
             failure = None if outcome.failure is None else as_write(outcome.failure, mutation)
-            failure = self._settled(attempt, outcome, failure) or failure
+            failure = self._settled(attempt, outcome, failure)
             self._audit(audit, failure)
         told = {"request_id": attempt.request_id, "source_audit": audit}
         if failure is not None:
@@ -104,7 +121,11 @@ class Writing:
         return {**told, "result": outcome.result, "mutation": mutation.shown()}
 
     def _settled(self, attempt: Attempt, outcome: Outcome, failure: HeadwaterError | None) -> HeadwaterError | None:
-        """Keep what came of an attempt. Where that fails, it is unknown to whoever asks later, and told so now."""
+        """Keep what came of an attempt, and return its failure.
+
+        Where it cannot be kept, whoever asks later is told that it is unknown. A failure is told now as it is; what was
+        done is told to be done and not kept.
+        """
         after = replace(
             attempt,
             state=_STATES[outcome.classification],
@@ -116,10 +137,11 @@ class Writing:
         try:
             self.ledger.settle(after)
         except HeadwaterError as error:
-            mutation = Mutation(outcome.classification, attempt, cause=Cause(error.code, "attempt_store"))
-            message = "It was sent, and what came of it could not be kept."
-            return as_write(refuse("outcome_unknown", message, stage="dispatch"), mutation)
-        return None
+            if failure is None:
+                mutation = Mutation(outcome.classification, attempt, cause=Cause(error.code, "attempt_store"))
+                message = "The service did it, and that could not be kept here."
+                return as_write(refuse("outcome_unknown", message, stage="dispatch"), mutation)
+        return failure
 
     def _unsent(self, error: HeadwaterError, mutation: Mutation, audit: Shown) -> HeadwaterError:
         """Return the failure of what was not sent."""

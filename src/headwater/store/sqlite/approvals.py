@@ -67,6 +67,11 @@ class Approvals:
         with translated(), transaction(self._connection):
             return int(self._connection.execute(self._sql["raise_floor"], (self._owner, now_ms)).get)
 
+    def begin_clock(self, now_ms: int) -> None:
+        """Forget the latest time: only where no approval that was given before counts any more."""
+        with translated(), transaction(self._connection):
+            self._connection.execute(self._sql["set_floor"], (self._owner, now_ms))
+
     def _did(self, name: str, row: Row) -> bool:
         with translated(), transaction(self._connection):
             return self._connection.execute(self._sql[name], {**row, "owner": self._owner}).fetchone() is not None

@@ -23,6 +23,9 @@ WHERE owner = :owner AND instance_id = :instance_id AND revision = :before RETUR
 -- name: floor
 SELECT floor_ms FROM approval_clocks WHERE owner = ?
 
+-- name: set_floor
+INSERT OR REPLACE INTO approval_clocks (owner, floor_ms) VALUES (?, ?)
+
 -- name: raise_floor
 INSERT INTO approval_clocks (owner, floor_ms) VALUES (?, ?)
 ON CONFLICT (owner) DO UPDATE SET floor_ms = max(floor_ms, excluded.floor_ms) RETURNING floor_ms

@@ -8,8 +8,8 @@ from msgspec.structs import asdict
 
 from headwater import clock, limits
 from headwater.errors import refuse
-from headwater.operate.writes.model import Attempt, Cause, Told
-from headwater.store.sqlite.database import open_database, queries, transaction, translated
+from headwater.operate.writes.model import Admitted, Attempt, Cause, Told
+from headwater.store.sqlite.database import open_database, queries, reading, transaction, translated
 
 Row = dict[str, Any]
 
@@ -56,13 +56,16 @@ class Attempts:
             if not self._did("add_attempt", row):
                 raise refuse("idempotency_conflict", safe="Nothing was sent.")
 
-    def dispatch(self, attempt: Attempt, generation: int) -> None:
+    def dispatch(self, attempt: Attempt, admitted: Admitted) -> None:
         """See `Ledger.dispatch`."""
         with translated(), transaction(self._connection):
+            approved = self._connection.execute(self._sql["approved_now"], self._where).fetchone()
+            if approved != (admitted.issuer_revision, admitted.policy_revision):
+                raise refuse("approval_refused", "The keys or the policy were changed meanwhile.")
             held = self._connection.execute(self._sql["connection_now"], (attempt.owner, attempt.connection)).fetchone()
             if held is None or held[0] == "revoked":
                 raise refuse("revoked", "The connection was revoked meanwhile.", safe="Nothing was sent.")
-            if held != ("live", generation) or not self._did("dispatch", (attempt.attempt_id,)):
+            if held != ("live", admitted.generation) or not self._did("dispatch", (attempt.attempt_id,)):
                 raise refuse("lifecycle_conflict", "The connection changed meanwhile.", safe="Nothing was sent.")
 
     def settle(self, attempt: Attempt) -> None:
@@ -75,6 +78,17 @@ class Attempts:
 
     def _did(self, name: str, values: tuple[Any, ...] | Row) -> bool:
         return self._connection.execute(self._sql[name], values).fetchone() is not None
+
+
+def newest(path: Path, owner: int, instance_id: str, limit: int) -> list[tuple[Attempt, int]]:
+    """Return the newest attempts of an instance, each with when it began; nothing is settled by looking."""
+    if not path.exists():
+        return []
+    with reading(path) as connection:
+        cursor = connection.execute(queries("attempts")["newest"], (owner, instance_id, limit))
+        rows = [dict(zip((column for column, *_ in cursor.description), row, strict=True)) for row in cursor]
+    times = [row.pop("prepared_at_ms") for row in rows]
+    return [(_attempt({**row, "result": None}), at_ms) for row, at_ms in zip(rows, times, strict=True)]
 
 
 def _row(attempt: Attempt) -> Row:

@@ -21,6 +21,11 @@ SELECT attempt_id, owner, instance_id, connection, operation, fingerprint, issue
     classification, cause, failure, result
 FROM attempts WHERE owner = ? AND instance_id = ? AND key = ?
 
+-- name: newest
+SELECT attempt_id, owner, instance_id, connection, operation, fingerprint, issuer, reference, request_id, state, key,
+    classification, cause, failure, prepared_at_ms
+FROM attempts WHERE owner = ? AND instance_id = ? ORDER BY number DESC LIMIT ?
+
 -- name: redemption
 SELECT 1 FROM approval_redemptions WHERE issuer = ? AND reference = ?
 
@@ -38,11 +43,16 @@ ON CONFLICT DO NOTHING RETURNING 1
 -- name: connection_now
 SELECT lifecycle, generation FROM connections WHERE owner = ? AND reference = ?
 
+-- name: approved_now
+SELECT issuers.revision, policies.revision
+FROM approval_issuers AS issuers JOIN approval_policies AS policies USING (owner)
+WHERE owner = ? AND policies.instance_id = ?
+
 -- name: dispatch
 UPDATE attempts SET state = 'dispatching' WHERE attempt_id = ? AND state = 'prepared' RETURNING 1
 
 -- name: settle
 UPDATE attempts SET state = :state, classification = :classification, cause = :cause, failure = :failure,
     result = CASE WHEN key IS NULL THEN NULL ELSE :result END, settled_at_ms = :now_ms,
-    key = CASE WHEN :state = 'aborted' THEN NULL ELSE key END
+    key = CASE WHEN :classification = 'not_attempted' THEN NULL ELSE key END
 WHERE attempt_id = :attempt_id AND settled_at_ms IS NULL

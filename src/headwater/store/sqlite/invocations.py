@@ -53,7 +53,10 @@ class Invocations:
         """See `Journal.answered`."""
         self._unwritten.append((clock.millis(), outcome, request_id))
         if at_once:
-            self._flush()
+            try:
+                self._flush()
+            finally:
+                self._unwritten.clear()  # whoever asks is told so now, and not once more at the end
 
     def _flush(self) -> None:
         if self._unwritten:

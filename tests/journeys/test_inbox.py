@@ -79,7 +79,7 @@ def test_a_question_is_declined_from_another_terminal(headwater, start):
 @pytest.mark.clause("CP-708")
 def test_an_answer_that_comes_too_late_is_refused_and_changes_nothing(headwater, start):
     """The connector had its timeout answer, and gets no second one."""
-    process = start("asks.py", "--inbox", words=["1", "succeeded"])
+    process = start("asks.py", "--inbox", words=["4", "succeeded"])
     question = asked(headwater, process)
     assert process.wait() == 0
     late = headwater.type("inbox", "answer", question["question"], "--answer-file", answers(headwater))

@@ -12,6 +12,7 @@ from operate.desk import HEAD, OPERATIONS, SELECTION, TOKEN, failure_of, whoami
 from signin.provider import Reply
 
 from headwater.store.sqlite.connections import opened
+from headwater.store.sqlite.invocations import Asking, Invocations
 
 ORDERS = "/orders"
 
@@ -401,3 +402,13 @@ class TestJournal:
         monkeypatch.setattr("headwater.limits.INVOCATIONS_KEPT", 2)
         ids = [desk.ask()["request_id"] for _ in range(4)]
         assert [row["request_id"] for row in desk.journal()] == ids[-2:]
+
+    def test_a_write_is_never_forgotten_for_reads(self, desk, monkeypatch):
+        monkeypatch.setattr("headwater.limits.INVOCATIONS_KEPT", 2)
+        asking = Asking(os.geteuid(), "shop.me", "shop", "me")
+        journal = Invocations(desk.headwater.state / "headwater.db", asking)
+        written = journal.dispatched("connection_1", "orders.cancel", "r", "write")
+        journal.answered(written, "succeeded", at_once=True)
+        journal.close()
+        ids = [desk.ask()["request_id"] for _ in range(4)]
+        assert [row["request_id"] for row in desk.journal()] == [written, *ids[-2:]]

@@ -60,3 +60,15 @@ def test_so_is_one_that_repeats_what_that_was_made_of(echo):
     assert reason_of(pair, credential, "no scope") == "no scope"
     assert reason_of(pair, credential, f"no {echo}") is None
     assert reason_of(pair, credential, "re-ne-wi-ng") is None
+
+
+@pytest.mark.parametrize("name", ["X-Token", "x-token", "X-TOKEN"])
+def test_a_definition_cannot_put_its_own_in_the_place_of_a_credential(name):
+    """Whatever the case of the letters, the header is sent once, and holds the credential."""
+    fields = (Field("token", "Token", "token"),)
+    method = Method("key", "Key", "token", fields, scheme="token", header="X-Token", prefix="")
+    credential = Credential(Envelope(Secret(TOKEN)), {"token": Secret(TOKEN)})
+    with provider(lambda _: Reply(body={})) as running:
+        asking = Asking(Client(Reach(private=True)), running.url, method, credential)
+        asyncio.run(asking.send(Request("GET", "/orders", {name: "forged"}, b""), 10))
+    assert running.asked[0].headers["x-token"] == TOKEN

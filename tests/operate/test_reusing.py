@@ -246,7 +246,8 @@ class TestSources:
     def offers(self, unconnected: Desk, file: Path) -> Callable[[], list[Source]]:
         """Return what is offered to the definition as it is now."""
         defining = unconnected.host.defining(file, None)
-        defining.record(defining.named(None))
+        with defining.recorded(defining.named(None)):
+            pass
         return lambda: unconnected.host.reusing.offers(unconnected.host.connecting.target(DEFINITION))
 
     @pytest.fixture

@@ -200,12 +200,14 @@ class TestOneRequestOneAnswer:
         assert await refusal("https://headwater.invalid/") == ("provider_unavailable", False)
 
     @pytest.mark.clause("INT-493")
-    async def test_an_answer_has_a_deadline(self, monkeypatch):
-        monkeypatch.setattr(limits, "OUTBOUND_SECONDS", 0.2)
+    async def test_an_answer_has_a_deadline(self):
+        assert Bounds().seconds == limits.OUTBOUND_SECONDS
         with socket.socket() as silent:
             silent.bind(("127.0.0.1", 0))
             silent.listen()
-            assert await refusal(f"http://127.0.0.1:{silent.getsockname()[1]}/") == ("provider_timeout", True)
+            with pytest.raises(Unanswered) as caught:
+                await Client(OWN, Bounds(0.2)).get(f"http://127.0.0.1:{silent.getsockname()[1]}/")
+            assert (caught.value.code, caught.value.sent) == ("provider_timeout", True)
 
     @pytest.mark.clause("INT-493")
     async def test_the_surroundings_have_no_say(self, monkeypatch, tmp_path):

@@ -1,12 +1,12 @@
 """Signing in by the hooks of an integration whose process the owner keeps: the port `Authenticator`, from afar."""
 
-import asyncio
 from base64 import b64encode
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from headwater import limits
 from headwater.adapters.crossing import of_challenge, of_credential, of_secrets, to_step
+from headwater.aside import aside
 from headwater.connect.envelope import Credential, Envelope
 from headwater.connect.ports import Challenge, Probed
 from headwater.link.owner import Place, ask
@@ -62,4 +62,4 @@ class ByOwner:
             self._begin()
             return ask(self._place, "sign_in", limits.OWNER_ANSWER_SECONDS, **asked)
 
-        return to_step(await asyncio.to_thread(put))
+        return to_step(await aside(put))

@@ -1,6 +1,5 @@
 """Operations that an integration's code does, in the process that the owner keeps: the port `Asker`, from afar."""
 
-import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -38,7 +37,7 @@ class CodeByOwner:
             self.begin()
             prepare(self.place, self.instance_id, until, resumes=True)
 
-        await asyncio.to_thread(begin)
+        await aside(begin)
 
     async def ask(self, described: Described, given: Mapping[str, Any], until: float, check: Callable[[], None]) -> Any:
         """See `Asker.ask`. Code that says something else than was described is not run.

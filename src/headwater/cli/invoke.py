@@ -2,40 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import click
-from msgspec import Struct
 
-from headwater import limits
 from headwater.cli.document import document
+from headwater.cli.options import Options, misfit, options_of
 from headwater.cli.output import pairs
 from headwater.cli.session import Cli, pass_cli
-from headwater.errors import HeadwaterError, refuse
+from headwater.errors import refuse
 
 if TYPE_CHECKING:
     from headwater.cli.defined import Asking
     from headwater.joining.operating import Aimed
-    from headwater.operate.paths import Fields, Path
 
 _ON: Final[dict[str, Any]] = {"is_flag": False, "flag_value": True, "default": False, "type": bool}
-
-
-class Options(Struct, frozen=True):
-    """How it is asked, and what is printed of the answer: `fields` of it, or of each element of the array at `each`.
-
-    `seconds` are for one request. `pages` is how many a walk asks for at most, its records going to `out`; None where
-    there is no walk.
-    """
-
-    reference: str | None
-    seconds: float
-    fields: Fields | None
-    each: Path | None
-    pages: int | None
-    out: str
 
 
 @click.command()
@@ -68,7 +51,7 @@ def invoke(cli: Cli, /, words: tuple[str, ...], **asked: Any) -> None:
     Exit status: 0 answered, or a walk ended or stopped; 1 refused or failed; 2 what was typed or given does not fit;
     130 interrupted.
     """
-    options = _options(asked)
+    options = options_of(asked)
     by_file = None if asked["definition"] is None else _by_file(cli, words, asked)
     aimed = _aimed(cli, words, asked) if by_file is None else by_file.aimed()
     if asked["describe"]:
@@ -102,65 +85,10 @@ def _by_file(cli: Cli, words: Sequence[str], asked: Mapping[str, Any]) -> Asking
 
 def _aimed(cli: Cli, words: Sequence[str], asked: Mapping[str, Any]) -> Aimed:
     if len(words) != 2:
-        raise _misfit("target", "Name an instance and an operation: headwater invoke github/me user.show.")
+        raise misfit("target", "Name an instance and an operation: headwater invoke github/me user.show.")
     name, operation = words
     pins = (asked["schema"], asked["revision"])
     return cli.host.operating.aimed(name, operation, pins, reference=asked["reference"])
-
-
-def _options(asked: Mapping[str, Any]) -> Options:
-    """Read how it is asked, before anything else (CLI-602). Of several options that do not fit, the first is told."""
-    wrong = dict(_misfits(asked))
-    read = {name: _read(asked, name, wrong) for name in ("fields", "each", "max_pages")}
-    for name in asked:  # in the order in which they were typed (CLI-588)
-        if name in wrong:
-            raise _misfit(name, wrong[name])
-    pages = (read["max_pages"] or limits.WALK_PAGES_DEFAULT) if asked["walk"] else None
-    seconds, out = _seconds(asked["deadline_ms"]), asked["out"] or ""
-    return Options(asked["reference"], seconds, read["fields"], read["each"], pages, out)
-
-
-def _misfits(asked: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield each option that does not go with the others, and why."""
-    rules = (
-        (("definitions_root", "credential_file"), asked["definition"] is None, "stands with --definition only."),
-        (("max_pages", "out"), not asked["walk"], "stands with --walk only."),
-        (("each",), asked["walk"], "does not stand beside --walk: its records are one a line."),
-        (("fields", "each", "walk"), asked["describe"], "does not stand beside --describe, which asks nothing."),
-        (("approval_file",), asked["approve"], "does not stand beside --approve."),
-    )
-    for names, applies, why in rules:
-        for name in names:
-            if applies and asked[name] not in (None, False):
-                yield name, f"--{name.replace('_', '-')} {why}"
-    if asked["walk"] and asked["out"] is None:
-        yield "out", "A walk needs --out: a new file for its records, or - for stdout."
-
-
-def _read(asked: Mapping[str, Any], name: str, wrong: dict[str, str]) -> Any:
-    """Return what an option says, None where it is not given. What cannot be read is noted as wrong."""
-    if asked[name] is None:
-        return None
-    from headwater.operate import paths, walking
-
-    readers: dict[str, Callable[[str], Any]] = {
-        "fields": paths.fields_of,
-        "each": paths.each_of,
-        "max_pages": walking.pages_of,
-    }
-    try:
-        return readers[name](asked[name])
-    except HeadwaterError as error:
-        wrong.setdefault(name, error.message)
-        return None
-
-
-def _seconds(milliseconds: int | None) -> float:
-    if milliseconds is None:
-        return limits.REQUEST_SECONDS
-    if not 1 <= milliseconds <= limits.REQUEST_MAX_SECONDS * 1000:
-        raise refuse("invalid_input", "A deadline is 1 to 120000 milliseconds.", safe="Nothing was sent.")
-    return milliseconds / 1000
 
 
 def _check_effect(aimed: Aimed, asked: Mapping[str, Any]) -> None:
@@ -171,7 +99,7 @@ def _check_effect(aimed: Aimed, asked: Mapping[str, Any]) -> None:
     is_read = operation.effect == "read"
     for name in ("approval_file", "approve", "idempotency_key") if is_read else ("each", "walk"):
         if asked[name] not in (None, False):
-            raise _misfit(name, f"--{name.replace('_', '-')} is not for an operation that {operation.effect}s.")
+            raise misfit(name, f"--{name.replace('_', '-')} is not for an operation that {operation.effect}s.")
     if not asked["approve"] and asked["approval_file"] is None:
         admit_read(aimed.described, aimed.target.name)
     if asked["walk"] and operation.walk is None:
@@ -217,7 +145,3 @@ def _described(told: Mapping[str, Any]) -> list[str]:
 
     shown = {name: value for name, value in told.items() if name != "input_schema"}
     return [*pairs(shown), *taken(told["input_schema"])]
-
-
-def _misfit(field: str, message: str) -> HeadwaterError:
-    return refuse("invalid_input", message, safe="Nothing was sent.", field=field)

@@ -14,7 +14,7 @@ from headwater.operate.walking import Progress
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from headwater.cli.invoke import Options
+    from headwater.cli.options import Options
     from headwater.cli.session import Cli
     from headwater.joining.operating import Aimed, Reads
 

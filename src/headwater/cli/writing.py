@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from headwater.errors import refuse
 
 if TYPE_CHECKING:
-    from headwater.cli.invoke import Options
+    from headwater.cli.options import Options
     from headwater.cli.session import Cli
     from headwater.joining.operating import Aimed
     from headwater.operate.writes.model import Proof

@@ -38,6 +38,20 @@ def add(cli: Cli, name: str, settings: tuple[str, ...], folder: Path | None, bin
     )
 
 
+@instances.command()
+@click.argument("name", metavar="<connector>/<instance>")
+@pass_cli
+def remove(cli: Cli, name: str) -> None:
+    """Forget how an instance is collected. What it collected stays, with its cursors.
+
+    Exit status: 0, or 1 where there is none, it is connected, or a run of it is active.
+    """
+    told = cli.host.configuring.remove(name)
+    lines = [f"{name} was removed. What it collected stays, with its cursors."]
+    lines += ["  It stays in config.toml, which is yours to edit."] if told["configured"] else []
+    cli.output.result(told, lambda: lines)
+
+
 @instances.command("list")
 @pass_cli
 def list_(cli: Cli) -> None:

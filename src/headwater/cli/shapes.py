@@ -261,6 +261,7 @@ SHAPES: Final[Mapping[str, Shape]] = {
     },
     "list": {"connectors": [{"connector": str, "profiles": NAMES, "instances": NAMES}]},
     "instances add": {"instance": str, "options": {...: object}, "bindings": {...: {...: object}}},
+    "instances remove": {"instance": str, "kept": NAMES, "configured": bool},
     "instances list": {
         "instances": [dict.fromkeys(("connector", "instance", "instance_id", "startup", "restart"), str)],
         "unmigrated?": NAMES,

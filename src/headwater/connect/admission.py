@@ -47,6 +47,16 @@ def admit_enabled(target: Target) -> None:
         raise refuse("invalid_configuration", "The connector of this instance is disabled in the configuration.")
 
 
+def admit_removal(held: Sequence[Connection], name: str) -> None:
+    """Refuse to forget an instance that holds a connection: nothing would lead to its credential any more."""
+    if held:
+        command = f"headwater connections revoke {name} --expected-revision {held[0].revision}"
+        message = "The instance is connected; its connection has to be revoked first."
+        raise refuse(
+            "lifecycle_conflict", message, next_action="revoke_connection", safe="Nothing was removed.", command=command
+        )
+
+
 def admit_endpoint(registry: Registry, target: Target) -> None:
     """Refuse an endpoint that would strand a connection of the instance, also a revoked one (CLI-234)."""
     page = registry.page(target.owner, target.instance_id, "", limits.CONNECTIONS_PER_INSTANCE)

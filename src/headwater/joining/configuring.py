@@ -138,6 +138,29 @@ class Configuring:
         lone = sorted(entry.alias for entry in configuration.entries if entry not in configuration.instances)
         return {"instances": rows, **({"unmigrated": lone} if lone else {}), "source": "configuration"}
 
+    def remove(self, name: str) -> Shown:
+        """Forget an instance that was set up to be collected. What it collected stays, with its cursors.
+
+        Raise `not_found` where it was not, `lifecycle_conflict` while it is connected, `run_active` while it runs.
+        """
+        from headwater.catalog.instances import Instances
+        from headwater.connect.admission import admit_removal
+        from headwater.store.locks import Locks
+        from headwater.store.sqlite.connections import looked_at
+
+        instances = Instances(self._settings.collect_path)
+        instances.find(name)
+        connector, _, instance = name.partition("/")
+        configuration = configuration_of(self._settings, needed=False)
+        entry = configuration.find(connector, instance)
+        with Locks(self._settings.locks_dir).alone(name):
+            if entry is not None:
+                with looked_at(self._settings.database_path) as registry:
+                    admit_removal(registry.held(configuration.owner_uid, entry.instance_id), name)
+            instances.remove(name)
+        stays = configuration_of(self._settings, needed=False).find(connector, instance) is not None
+        return {"instance": name, "kept": ["records", "cursors"], "configured": stays}
+
     def describe(self, selection: Selection) -> Shown:
         """Return what is configured of one instance (CLI-284)."""
         from headwater.configuration.selecting import select

@@ -144,6 +144,27 @@ def test_hooks_that_fit_are_in_order(place):
     assert len(Integrations(folders, NOBODY).all) == 2
 
 
+BUYING = f"""{HOOKS}
+    def quote(self, ctx, order): return 1
+    def fulfill(self, ctx, order, idempotency_key): return 1
+"""
+FOUND = "    def get_fulfillment(self, ctx, reference): return 1\n"
+
+
+@pytest.mark.clause("INT-381")
+@pytest.mark.parametrize("safety", ["idempotent", "lookup", "manual_reconciliation", "hope"])
+def test_whoever_buys_says_how_a_lost_answer_is_met_and_can_look_an_order_up(place, safety):
+    capabilities = ["account", "groups", "events", "ticket_inventory", "credential_refresh", "ticket_fulfillment"]
+    members = {"capabilities": capabilities, "fulfillment": {"retrySafety": safety}, "actions": {}}
+    whole = Integrations([place("one", BUYING + FOUND, **members)], NOBODY)
+    if safety == "hope":
+        assert ("/fulfillment/retrySafety", "enum") in [found[:2] for found in faults_of(whole, "one")]
+        return
+    assert "one" in whole.all, faults_of(whole, "one")
+    lacking = Integrations([place("two", BUYING, **members)], NOBODY)
+    assert any("needs get_fulfillment" in message for _, _, message in faults_of(lacking, "two"))
+
+
 @pytest.mark.clause("INT-108")
 def test_no_code_runs_to_check_it(place):
     """An integration that would end the process is read like any other."""

@@ -24,6 +24,19 @@ def began(shop, proof, operation="orders.ship", given=None):
     return subprocess.Popen(shop.headwater.words(*words), env=environment, **pipes)
 
 
+def held(shop, method):
+    """Hold the answer to requests of a method. Return what is set when one is there, and what lets them go."""
+    reached, over = threading.Event(), threading.Event()
+
+    def instead(asked):
+        if asked.method == method:
+            reached.set()
+            over.wait(30)
+
+    shop.instead = instead
+    return reached, over
+
+
 def asked_again(shop, proof):
     """Ask for the same write once more, and return what is told of it: a classification, and by which code."""
     with suppress(HeadwaterError):
@@ -36,14 +49,7 @@ def asked_again(shop, proof):
 
 @pytest.mark.clause("CLI-731", "CLI-584")
 def test_killed_while_it_waits_for_the_answer_it_is_unknown(shop):
-    reached, over = threading.Event(), threading.Event()
-
-    def instead(asked):
-        if asked.method == "PATCH":
-            reached.set()
-            over.wait(30)
-
-    shop.instead = instead
+    reached, over = held(shop, "PATCH")
     proof = approve(shop.headwater, "shop/me", "orders.ship", SHIP)
     child = began(shop, proof)
     assert reached.wait(30)
@@ -113,14 +119,7 @@ def forget_key(shop):
 def test_two_at_once_are_one_after_the_other(shop):
     """Both have an approval; the second finds the order as the first has left it."""
     proofs = [approve(shop.headwater, "shop/me", "orders.ship", SHIP) for _ in range(2)]
-    reached, over = threading.Event(), threading.Event()
-
-    def instead(asked):
-        if asked.method == "PATCH":
-            reached.set()
-            over.wait(30)
-
-    shop.instead = instead
+    reached, over = held(shop, "PATCH")
     first = began(shop, proofs[0])
     assert reached.wait(30)
     late = shop.unwritten("orders.ship", SHIP, seconds=0.3)
@@ -135,14 +134,7 @@ def test_two_at_once_are_one_after_the_other(shop):
 @pytest.mark.clause("CLI-584", "CLI-024", "CLI-712", "CLI-714")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_it_is_unknown_and_not_sent_again(shop, number):
-    reached, over = threading.Event(), threading.Event()
-
-    def instead(asked):
-        if asked.method == "PATCH":
-            reached.set()
-            over.wait(30)
-
-    shop.instead = instead
+    reached, over = held(shop, "PATCH")
     proof = approve(shop.headwater, "shop/me", "orders.ship", SHIP)
     child = began(shop, proof)
     assert reached.wait(30)
@@ -159,13 +151,7 @@ def test_interrupted_it_is_unknown_and_not_sent_again(shop, number):
 
 @pytest.mark.clause("CLI-712", "CLI-713")
 def test_interrupted_before_it_is_sent_it_was_not_attempted(shop):
-    reached, over = threading.Event(), threading.Event()
-
-    def instead(asked):
-        reached.set()
-        over.wait(30)
-
-    shop.instead = instead
+    reached, over = held(shop, "GET")
     child = began(shop, approve(shop.headwater, "shop/me", "orders.ship", SHIP))
     assert reached.wait(30)
     child.send_signal(signal.SIGINT)

@@ -128,16 +128,14 @@ def _tell(cli: Cli, answer: dict[str, Any], options: Options) -> None:
         told = shaped(answer, options.fields)
         cli.output.result(told, lambda: cli.output.indented(told), "fields")
     else:
-        cli.output.result(answer, lambda: [*cli.output.indented(answer["result"]), *_became(answer)])
+        cli.output.result(answer, lambda: cli.output.indented(answer["result"]))
+    if "mutation" in answer:
+        cli.output.note(_became(answer["mutation"]))
 
 
-def _became(answer: Mapping[str, Any]) -> list[str]:
-    """Say what became of a write; nothing of a read."""
-    mutation = answer.get("mutation")
-    if mutation is None:
-        return []
+def _became(mutation: Mapping[str, Any]) -> str:
     how = "told again: nothing was sent now" if mutation["replayed"] else "sent once"
-    return [f"{mutation['classification']} ({how})"]
+    return f"{mutation['classification']} ({how})"
 
 
 def _described(told: Mapping[str, Any]) -> list[str]:

@@ -49,10 +49,11 @@ def test_a_program_has_five_seconds_to_end_by_itself(machine, acme, monkeypatch,
     monkeypatch.setattr(limits, "STOP_SECONDS", allowed)
     last_words = "\n".join(
         [
-            "import os, signal, threading",
+            "import atexit, os, signal, threading",
             "def leave(*_):",
             "    threading.Event().wait()" if waits else "    os._exit(7)",
             "signal.signal(signal.SIGTERM, leave)",
+            "atexit.register(leave)",  # it may see the end of its input first
         ]
     )
     seen, seconds = observed(machine, machine.instance("a", acme.endpoint, f"{last_words}\n{SOURCE}"))

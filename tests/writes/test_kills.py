@@ -86,7 +86,7 @@ def test_killed_between_preparing_and_sending_it_was_not_attempted(shop):
 def test_killed_at_any_time_it_is_sent_once_at_most_and_told_as_it_is(shop):
     """Each round is a write of its own, killed within the time that one takes."""
     lots = random.Random(os.environ["HEADWATER_SEED"])
-    for _ in range(10):
+    for _ in range(6):
         shop.orders["7"] = {"state": "open", "etag": "v1"}
         shop.running.asked.clear()
         proof = approve(shop.headwater, "shop/me", "orders.ship", SHIP)

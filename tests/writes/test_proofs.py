@@ -118,7 +118,7 @@ class TestWhatIsNone:
         assert told(shop.unwritten(proof=Proof(proof.reference, proof.evidence + "="))) == REFUSED
         assert shop.write(proof=proof)["mutation"]["classification"] == "applied"
 
-    @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(data=st.data())
     def test_one_of_which_a_character_was_changed(self, shop, data):
         preparation, document = prepared(shop), document_of(shop)

@@ -3,6 +3,8 @@
 import json
 
 import pytest
+from releases.making import ASSET, index_of, packed
+from releases.shelf import AUTH, definition
 
 OPTIONS = """
 [options.properties.currency]
@@ -81,3 +83,27 @@ def test_what_cannot_be_restored_is_told(tuned, service):
     tuned.type("setup", "owner-stop")
     failure = configure(tuned, "page=6", status=1)
     assert (failure["code"], failure["next_action"]) == ("outcome_unknown", "retry_status")
+
+
+@pytest.fixture
+def released(tuned, service):
+    """The same account, whose operations a release serves: it names the same way to sign in."""
+    same = AUTH.replace('key = "api_token"', 'key = "token"')
+    files = {"services/acme-tickets.toml": definition(service.endpoint, auth=f"[[auth.methods]]{same}")}
+    asset, folder = packed(files), tuned.code.parent / "source" / "0.3.0"
+    folder.mkdir(parents=True)
+    (folder / ASSET).write_bytes(asset)
+    (folder / "index.json").write_text(json.dumps(index_of(files, asset)))
+    digest = tuned.type("definitions", "install", "--source", str(folder.parent), "--tag", "0.3.0")["index_sha256"]
+    tuned.type("definitions", "use", "acme-tickets/me", "--release", digest)
+    return tuned
+
+
+@pytest.mark.clause("CLI-528")
+def test_the_code_of_an_instance_that_a_release_serves_configures_nothing(released, service):
+    """It runs no code of its connector, and whoever types is told how the connector serves it again."""
+    failure = configure(released, "currency=CHF", status=1)
+    assert (failure["code"], failure["command"]) == ("unsupported", "headwater definitions use acme-tickets/me --none")
+    assert service.settings == []
+    released.type("definitions", "use", "acme-tickets/me", "--none")
+    assert configure(released, "currency=CHF")["options"] == {"currency": "CHF"}

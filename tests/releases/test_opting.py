@@ -11,6 +11,7 @@ from operate.desk import HEAD, TOKEN, failure_of
 from releases.shelf import AUTH, WALK, billed, definition, refusal
 
 from headwater.configuration.selecting import Selection
+from headwater.joining.targets import Targets
 from headwater.store.sqlite.connections import opened
 
 ASK = ("--input-json", "{}")
@@ -228,9 +229,9 @@ class TestCollecting:
         config = shelf.desk.headwater.place / "config.toml"
         config.write_text(config.read_text().partition("[connectors")[0])
         shelf.opted("shop/me", {"services/shop.toml": definition("https://elsewhere.example")})
-        connecting, me = shelf.desk.host.connecting, Selection("shop", "me")
-        assert connecting.target(me).authority == "https://elsewhere.example"
-        assert connecting.collected(me).authority == "shop.example"
+        assert shelf.desk.host.connecting.target(Selection("shop", "me")).authority == "https://elsewhere.example"
+        _, collected = Targets(shelf.desk.host.settings).known("shop/me")
+        assert collected.authority == "shop.example"
 
     @pytest.mark.clause("CLI-528")
     def test_what_a_release_alone_has_is_not_collected(self, shelf, served):

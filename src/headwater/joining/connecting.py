@@ -15,7 +15,6 @@ from headwater.connect import looking
 from headwater.connect.admission import admit_endpoint, method_for, selected
 from headwater.connect.advice import advised
 from headwater.errors import refuse
-from headwater.joining.configured import configuration_of
 from headwater.joining.targets import Targets
 from headwater.settings import Settings
 from headwater.store.sqlite.connections import looked_at, opened
@@ -146,12 +145,6 @@ class Connecting:
     def target(self, selection: Selection) -> Target:
         """Return the instance that is meant, or raise why there is none."""
         return self._targets.configured(selection)[1]
-
-    def collected(self, selection: Selection) -> Target:
-        """Return the instance that is meant as its connector's own program is one. See `Targets.collected`."""
-        from headwater.configuration.selecting import select
-
-        return self._targets.collected(select(configuration_of(self._settings), selection))
 
     def addressed(self, reference: str) -> Selection:
         """Return the instance of one of the owner's connections; any other reference is `not_found` (INT-473)."""

@@ -92,11 +92,13 @@ class Integrating:
         from headwater.connect.applying import applied
         from headwater.manifest.faults import refusal
 
-        target = self._connecting.collected(selection)
+        target = self._connecting.target(selection)
         folder = folder_at(self.admit(target.connector, "configure").path)
         instances = Instances(self._settings.collect_path)
         with Locks(self._settings.locks_dir).alone(target.name):
             instance = instances.find(target.name)
+            if instance.release is not None:
+                raise _served_by_release(target.name)
             used = await self._connecting.credential_for(target.name)
             if used is None:
                 raise refuse("not_found", "The instance holds no connection.", next_action="create_connection")
@@ -152,6 +154,13 @@ class Integrating:
             for run_id in live_runs(self._settings.live_dir, target.name):
                 cancel(self._settings.live_dir, run_id)
             await asyncio.sleep(limits.LOCK_LOOK_SECONDS)
+
+
+def _served_by_release(name: str) -> HeadwaterError:
+    message = "A release serves this instance, and none of its connector's code is run for it."
+    return refuse(
+        "unsupported", message, safe="Nothing was changed.", command=f"headwater definitions use {name} --none"
+    )
 
 
 def _shown(one: Registered, warnings: tuple[str, ...]) -> Shown:

@@ -39,6 +39,15 @@ def without_table(text: str, table: Path) -> str:
     return _checked(without, wanted)
 
 
+def without_tables(text: str, table: Path) -> str:
+    """Return the text without a table and all that stand in it. Raise as `with_members` does."""
+    while below := [
+        name for name in map(_named, _lines(text)) if name and name != table and name[: len(table)] == table
+    ]:
+        text = without_table(text, max(below, key=len))
+    return without_table(text, table)
+
+
 def line_end(text: str) -> str:
     """Return the end of every line, LF where they differ."""
     return "\r\n" if "\n" in text and not re.search(r"(?<!\r)\n", text) else "\n"

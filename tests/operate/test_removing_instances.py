@@ -20,6 +20,9 @@ path = "."
 [instances."git/here".bindings."example.com/gpu"]
 cores = 8
 
+[instances."git/here".bindings."example.com/disk"]
+limits = { soft = { bytes = 1 }, hard = { bytes = 2 } }
+
 [instances."git/here".schedule]
 every = "1h"
 
@@ -64,3 +67,11 @@ def test_one_that_is_connected_is_not_forgotten(desk):
     told = desk.headwater.type("instances", "remove", "shop/me").result
     assert told["configured"] is True
     assert TOKEN not in (desk.headwater.place / "collect.toml").read_text()
+
+
+def test_what_headwater_wrote_of_one_it_can_take_away(headwater):
+    """Bindings and options are written on one line each, tables within tables too."""
+    bound = ("--binding", 'example.com/gpu={"a": {"b": 1}}')
+    headwater.type("instances", "add", "git/here", "--set", "path=.", *bound)
+    assert headwater.type("instances", "remove", "git/here").status == 0
+    assert "git/here" not in (headwater.place / "collect.toml").read_text()

@@ -9,13 +9,33 @@ from connectors.connecting import written
 from journeys.conftest import Headwater
 from operate.desk import HEAD, TOKEN, failure_of
 from releases.shelf import AUTH, WALK, billed, definition, refusal
+from signin.provider import Reply, provider
 
 from headwater.configuration.selecting import Selection
+from headwater.connect.disconnecting import disconnect
+from headwater.joining.reaching import reach_of
 from headwater.joining.targets import Targets
+from headwater.outbound.client import Client, Unanswered
 from headwater.store.sqlite.connections import opened
 
 ASK = ("--input-json", "{}")
 SHOWN = f'{HEAD}[operations."orders.show"]\ndescription = "One."\npath = "/orders/1"\n'
+GRANT = """
+[[auth.methods]]
+key = "api_token"
+label = "Account"
+flow = "oauth"
+scheme = "oauth2_grant"
+identity = { source = "api", kind = "user", path = "/whoami", subject = "/id", display = "/name" }
+
+[auth.methods.oauth]
+tokenUrl = "/token"
+authorizeUrl = "/authorize"
+revocationUrl = "/take"
+clientId = "headwater"
+requestedScopes = ["read"]
+minimumScopes = ["read"]
+"""
 OPENED: list[str] = []
 """What was opened while `LISTENING`: a hook of the interpreter can be set and never taken away."""
 LISTENING: list[bool] = []
@@ -200,6 +220,33 @@ class TestWithTheKey:
         assert "private network" in refused.message
         assert shelf.desk.running.asked == []
 
+    @pytest.mark.clause("CLI-528")
+    def test_an_endpoint_of_the_owners_opens_the_network_to_nothing_else(self, shelf, served):
+        """The other URLs of a release are its publisher's, whoever wrote the endpoint."""
+        host = shelf.desk.host
+        target = host.connecting.target(Selection("acme", "me"))
+
+        async def get(url):
+            async with Client(reach_of(host.settings, target)) as client:
+                return await client.get(url)
+
+        assert asyncio.run(get(f"{shelf.url}/whoami"))
+        with provider(lambda asked: Reply()) as other:
+            with pytest.raises(Unanswered):
+                asyncio.run(get(other.url))
+            assert other.asked == []
+
+    @pytest.mark.clause("CLI-528")
+    def test_disconnecting_tells_no_provider_that_the_credential_was_not_made_for(self, shelf):
+        """A release that says how its own credentials are revoked is not handed one that was connected before it."""
+        shelf.desk.connect()
+        shelf.opted("shop/me", {"services/shop.toml": definition(shelf.url, auth=GRANT)})
+        shelf.desk.running.asked.clear()
+        with opened(shelf.desk.headwater.state / "headwater.db") as registry:
+            parts = shelf.desk.host.connecting.disconnecting(registry, Selection("shop", "me"))
+            _, told = asyncio.run(disconnect(registry, *parts))
+            assert (told, shelf.desk.running.asked) == ("failed", [])
+
 
 class TestCollecting:
     @pytest.mark.clause("CLI-528")
@@ -256,6 +303,15 @@ class TestLeaving:
         assert shelf.desk.host.opting.leave("acme/me")["is_served"] is False
         assert "acme" not in shelf.collect.read_text()
         assert refusal(shelf.desk.host.opting.leave, "acme/me").code == "not_found"
+
+    def test_what_is_connected_is_kept_and_can_be_revoked(self, shelf, served):
+        """The credential stays within reach, though nothing serves the instance any more."""
+        shelf.desk.host.opting.leave("acme/me")
+        typed = shelf.desk.headwater
+        (row,) = typed.type("connections", "list", "acme/me").result["connections"]
+        typed.type("connections", "revoke", "acme/me", "--expected-revision", str(row["revision"]))
+        typed.type("instances", "remove", "acme/me")
+        assert "acme" not in shelf.collect.read_text()
 
     def test_a_release_that_is_gone_can_be_left(self, shelf, served):
         shelf.kept(served).rename(shelf.desk.headwater.place / "gone")

@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from headwater import limits
 from headwater.catalog.extensions import Extensions, is_extension
 from headwater.errors import HeadwaterError, refuse
-from headwater.toml_tables import with_members, without_table
+from headwater.toml_tables import with_members, without_table, without_tables
 
 FORMAT = "headwater-collect/1"
 _PART = r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}"
@@ -143,10 +143,8 @@ class Instances:
     def remove(self, name: str) -> None:
         """Forget an instance with its options, bindings and schedule. Raise `not_found` without it."""
         self.find(name)
-        row = self._tables("instances")[name]
         with self._editing() as edit:
-            for inner in (*_tables_in(row, ("instances", name)), ("instances", name)):
-                edit(without_table, inner)
+            edit(without_tables, ("instances", name))
 
     def find(self, name: str) -> Instance:
         """Return an instance by its name, or raise `not_found`."""
@@ -215,14 +213,6 @@ def _instance(name: str, row: Any) -> Instance:
         raise _unusable("a binding is no table of what JSON can say, or has a name that is not its writer's to give")
     place = Path(folder) if folder else None
     return Instance(name, options, tuple(streams), place, schedule, bindings, _release(row))
-
-
-def _tables_in(row: Mapping[str, Any], place: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """Yield the place of each table below a place, those that stand in others first."""
-    for name, value in row.items():
-        if isinstance(value, dict):
-            yield from _tables_in(value, (*place, name))
-            yield (*place, name)
 
 
 def _release(row: Mapping[str, Any]) -> str | None:

@@ -100,7 +100,8 @@ def _used(told: Mapping[str, Any]) -> list[str]:
     step = f"connections connect {name}" if told["profiles"] and not states else f"operations list {name}"
     lines = [f"{name} {how[told['disposition']]} release {digits}."]
     if any(state != "ready" for state in states):
-        lines.append(f"  Its connection is not ready under it ({', '.join(states)}). --none brings back what was.")
+        lines.append(f"  Its connection is not ready under it ({', '.join(states)}).")
+        lines.append("  The release that served it before, or --none, brings back what was.")
         step = f"connections status {name}"
     return [*lines, f"  Next: {typed('headwater')} {step}"]
 
@@ -109,4 +110,4 @@ def _left(told: Mapping[str, Any]) -> list[str]:
     name = plain(told["instance"])
     if told["is_served"]:
         return [f"{name} is served by its connector, and by no release."]
-    return [f"{name} is served by no release, and there is no connector of its name."]
+    return [f"{name} is served by no release, and there is no connector of its name. A connection that it has stays."]

@@ -3,6 +3,7 @@
 import gc
 import os
 import resource
+import signal
 import sys
 from collections.abc import Sequence
 from typing import Final, Never
@@ -72,6 +73,8 @@ def main(arguments: Sequence[str] | None = None) -> Never:
     words, globals_ = take_globals(given)
     cli = Cli(Output(_mode(globals_)), *(globals_.get(name, [None])[0] for name in ("--config", "--state-dir")))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a command may hold a credential or an answer: no core file does
+    if signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN:  # inherited: no child would tell how it ended
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
         _check(given, globals_)
         status = run(words, cli)

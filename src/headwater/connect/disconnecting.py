@@ -7,7 +7,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import Literal
 
-from headwater import limits
+from headwater import clock, limits
+from headwater.connect.changes import USABLE, standing_of
 from headwater.connect.failures import AuthFailure
 from headwater.connect.model import Connection, Target
 from headwater.connect.ports import Authenticator, Custody, Registry
@@ -16,6 +17,8 @@ from headwater.connect.revoking import revoke
 from headwater.errors import HeadwaterError
 
 Revocation = Literal["done", "failed", "unsupported"]
+_TOLD = USABLE | {"followable", "refused"}
+"""How a connection stands while its provider, and the way that its credential is sent, are those it was made for."""
 
 
 async def disconnect(
@@ -44,9 +47,9 @@ async def _read(material: Material, target: Target, connection: Connection) -> H
 
 
 async def _told(authenticator: Authenticator, target: Target, connection: Connection, held: Held | None) -> Revocation:
-    """Tell the provider, once and within a deadline (INT-364)."""
+    """Tell the provider, once and within a deadline (INT-364), where the credential may still go: to no other one."""
     method = target.method(connection.profile)
-    if method is None or held is None:
+    if method is None or held is None or standing_of(connection, target, clock.millis()) not in _TOLD:
         return "failed"
     try:
         async with asyncio.timeout(limits.DISCONNECT_SECONDS):

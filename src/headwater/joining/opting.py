@@ -5,6 +5,7 @@ The key is `release` of the instance in `collect.toml`: the SHA-256 of the relea
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any, Literal
 
 from headwater import clock
@@ -24,8 +25,10 @@ from headwater.store.installed import digests, installed
 from headwater.store.sqlite.connections import looked_at
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from headwater.configuration.model import Configuration, Entry
-    from headwater.connect.model import Target
+    from headwater.connect.model import Connection, Target
     from headwater.settings import Settings
 
 Shown = dict[str, Any]
@@ -81,8 +84,8 @@ class Opting:
     def leave(self, name: str) -> Shown:
         """Have an instance served by its connector again, and say whether there is one.
 
-        The rest of what is set up of it stays; where there is no rest and no connector, nothing is left of it. Raise
-        `not_found` where there is no such instance.
+        The rest of what is set up of it stays; where there is no rest, no connector and no connection, nothing is left
+        of it. Raise `not_found` where there is no such instance.
         """
         _, entry = self._entry(valid_name(name), is_there=True)
         known = self._instances.all().get(name)
@@ -92,7 +95,8 @@ class Opting:
         if known is None or known.release is None:
             return {**told, "disposition": "unchanged"}
         is_all = known == Instance(name, release=known.release)
-        self._instances.opt_out(name, forget=is_all and not is_served)
+        holds = bool(self._held(entry.instance_id))
+        self._instances.opt_out(name, forget=is_all and not is_served and not holds)
         return {**told, "disposition": "changed"}
 
     def _entry(self, name: str, *, is_there: bool = False) -> tuple[Configuration, Entry]:
@@ -124,13 +128,15 @@ class Opting:
 
     def _connections(self, served: Target) -> list[Shown]:
         """Return the connections of an instance with how each stands under what serves it now."""
-        if not self._settings.database_path.exists():
-            return []
-        now = clock.millis()
-        with looked_at(self._settings.database_path) as registry:
-            held = registry.held(served.owner, served.instance_id)
+        now, held = clock.millis(), self._held(served.instance_id)
         states = [state_of(one, standing_of(one, served, now), now, enabled=served.enabled) for one in held]
         return [{"connection": one.reference, "state": state} for one, state in zip(held, states, strict=True)]
+
+    def _held(self, instance_id: str) -> Sequence[Connection]:
+        if not self._settings.database_path.exists():
+            return []
+        with looked_at(self._settings.database_path) as registry:
+            return registry.held(os.geteuid(), instance_id)
 
     def _row(self, digest: str, used: list[str]) -> Shown:
         row: Shown = {"release": digest, "instances": used}

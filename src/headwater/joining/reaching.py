@@ -74,13 +74,18 @@ def reach_of(settings: Settings, target: Target) -> Reach:
     """Return where the requests of an instance may go, and which certificates are believed there.
 
     The owner of the configuration wrote the endpoint there: so it may be an address of this machine or its networks.
+    What a release says besides may not: its publisher is somebody else.
     """
     from headwater.catalog.certificates import certificates
     from headwater.catalog.instances import Instances
     from headwater.outbound.client import Reach
 
-    provider = Instances(settings.collect_path).providers().get(target.provider, {})
-    return Reach(private=target.is_placed, certificates=certificates(provider))
+    instances = Instances(settings.collect_path)
+    provider = instances.providers().get(target.provider, {})
+    known = instances.all().get(target.name)
+    is_released = known is not None and known.release is not None
+    origin = target.endpoint if is_released else None
+    return Reach(private=target.is_placed, origin=origin, certificates=certificates(provider))
 
 
 def asking_of(target: Target, used: Used, client: Client) -> Asking:

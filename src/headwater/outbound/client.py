@@ -10,7 +10,7 @@ import socket
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from http.cookiejar import CookieJar, DefaultCookiePolicy
@@ -38,12 +38,14 @@ class Reach:
     """Where the requests of one instance may go.
 
     `hosts` are the declared ones; None allows every public host. With `private`, which only the instance's owner
-    says, addresses of this machine and its networks are reached as well, and those of this machine without TLS.
+    says, addresses of this machine and its networks are reached as well, and those of this machine without TLS: by
+    requests to `origin` alone, where there is one, for other URLs were written by somebody else.
     With `certificates`, in PEM, those are trusted and no others.
     """
 
     hosts: frozenset[str] | None = None
     private: bool = False
+    origin: str | None = None
     certificates: str | None = None
 
 
@@ -157,9 +159,17 @@ class Client:
             raise Unanswered("provider_protocol_error", sent=False)
         tls = named.scheme == "https"
         addresses = await _resolved(named.host, named.port or (443 if tls else 80))
-        if not all(_may_reach(address, self._reach, tls=tls) for address in addresses):
+        reach = self._reach if self._is_owners(named) else replace(self._reach, private=False)
+        if not all(_may_reach(address, reach, tls=tls) for address in addresses):
             raise Unanswered("provider_protocol_error", sent=False)
         return addresses[: limits.OUTBOUND_ADDRESSES]
+
+    def _is_owners(self, named: httpx2.URL) -> bool:
+        """Whether a URL leads to where the instance's owner said."""
+        if self._reach.origin is None:
+            return True
+        said = httpx2.URL(self._reach.origin)
+        return (named.scheme, named.host, named.port) == (said.scheme, said.host, said.port)
 
     async def _exchange(self, asked: _Request, address: str) -> Answer:
         named = httpx2.URL(asked.url)

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import fcntl
+import functools
 import os
 import re
 import shutil
@@ -23,6 +24,7 @@ _PIPE_BYTES = 1 << 20
 _SET_PIPE_SIZE = 1031  # F_SETPIPE_SZ of Linux; Python 3.11's fcntl has no name for it on every build
 
 _BY_A_SIGNAL = 128
+_UNSEEN = 255  # an end that nobody saw is no success
 _GROUP = re.compile(rb'"child-pid": *([0-9]+)')
 
 
@@ -199,7 +201,8 @@ class Child:
 
     @property
     def _exit(self) -> Exit:
-        assert self._ended is not None
+        if self._ended is None:
+            return Exit(_UNSEEN)
         number = self._ended.si_status
         if self._ended.si_code != os.CLD_EXITED:
             return Exit(signal=number)
@@ -235,13 +238,26 @@ class Child:
 
     async def _await_exit(self) -> None:
         """See the exit and leave the process unreaped: until `stop` its number, and its group's, is nobody else's."""
-        descriptor = os.pidfd_open(self._process.pid)
+        try:
+            await self._gone()
+            self._ended = os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
+        except ChildProcessError:
+            pass  # whoever started this program has its children reaped by the system: they end, and nobody learns how
+        finally:
+            self._exited.set()
+
+    async def _gone(self) -> None:
+        """Wait for the end, by a thread where no descriptor of the process is to be had."""
+        try:
+            descriptor = os.pidfd_open(self._process.pid)
+        except (AttributeError, OSError):
+            look = functools.partial(os.waitid, os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
+            await asyncio.to_thread(look)
+            return
         try:
             await _ready(descriptor)
-            self._ended = os.waitid(os.P_PIDFD, descriptor, os.WEXITED | os.WNOWAIT)
         finally:
             os.close(descriptor)
-        self._exited.set()
 
     async def _drain_stderr(self) -> None:
         """Read stderr for ever, so that a flood never blocks the child, and keep its end."""

@@ -54,8 +54,13 @@ def installed(home: Path, digest: str) -> Iterator[Installed]:
 
 
 def digests(home: Path) -> list[str]:
-    """Return what the installed releases are known by; nothing is read of them."""
-    return sorted(path.name for path in home.iterdir() if is_digest(path.name)) if home.is_dir() else []
+    """Return what the installed releases are known by; nothing is read of them. Raise `description_unavailable`."""
+    try:
+        return sorted(path.name for path in home.iterdir() if is_digest(path.name))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except PermissionError as error:
+        raise refuse("description_unavailable", "The folder of the installed releases cannot be read.") from error
 
 
 def _bytes_at(within: int, place: PurePosixPath, at_most: int, shown: str) -> bytes:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 import os
 import select
 import signal
@@ -10,6 +11,7 @@ import sys
 import pytest
 
 from headwater import limits
+from headwater.collect.verdict import Exit
 from headwater.errors import HeadwaterError
 from headwater.process.child import Child
 from headwater.process.environment import child_environment
@@ -90,6 +92,28 @@ def test_a_child_that_is_leaving_is_not_asked_again():
 
     exits = run(script, use)
     assert [exit_.code for exit_ in exits] == [7, 7]
+
+
+@pytest.mark.parametrize("lacking", [AttributeError(), OSError(errno.EMFILE, "Too many open files")])
+def test_an_end_is_seen_where_no_descriptor_of_the_process_is_to_be_had(lacking, monkeypatch):
+    """Some builds of Python have no pidfd, and a machine may be out of descriptors."""
+
+    def none_to_be_had(pid):
+        raise lacking
+
+    monkeypatch.setattr(os, "pidfd_open", none_to_be_had)
+    assert run("import sys; sys.exit(7)", lambda child: child.wait(20)) == Exit(7)
+    assert run("import time; time.sleep(60)", lambda child: child.stop()) == Exit(signal=signal.SIGTERM)
+
+
+def test_an_end_that_the_system_keeps_to_itself_is_no_success_and_blocks_nobody():
+    """Whoever starts Headwater may have its children reaped by the system: nobody learns then how they ended."""
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        assert not run("", lambda child: child.wait(20)).is_success
+        assert run("import time; time.sleep(60)", lambda child: child.stop())
+    finally:
+        signal.signal(signal.SIGCHLD, before)
 
 
 def test_stop_ends_the_whole_group():
